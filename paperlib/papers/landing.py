@@ -15,6 +15,7 @@ from paperlib.papers.verdict.pages import (
     chips_html,
     counts_in_words,
     legend_html,
+    rules_in_words,
     scales_table,
 )
 from paperlib.papers.verdict.status import JudgedTarget
@@ -45,8 +46,8 @@ def landing_markdown(
     """
     best = best_of(judged)
     blocks = [
-        f"{counts_in_words(best)} Each was judged by [a rule that was fixed before the "
-        f"run](results). The runs of this book have the profile `{profile}`.",
+        f"{counts_in_words(best)} Each was judged [by a rule](results). {rules_in_words()} The "
+        f"runs of this book have the profile `{profile}`.",
         legend_html(best),
         f"By the scale of the evidence, the nearest to the paper first:\n\n{scales_table(best)}",
     ]

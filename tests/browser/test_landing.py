@@ -9,7 +9,15 @@ import pytest
 pytestmark = pytest.mark.browser
 
 TARGETS = 50  # tables and figures of the four papers
-OUTCOMES = ["agrees", "disagrees", "undecided", "does-not-carry-over", "shown", "not-yet"]
+OUTCOMES = [
+    "agrees",
+    "disagrees",
+    "undecided",
+    "carries-over",
+    "does-not-carry-over",
+    "shown",
+    "not-yet",
+]
 CHIPS = """outcomes => [...document.querySelectorAll("a.chip")].map(chip =>
   [chip.getAttribute("href"), outcomes.filter(name => chip.classList.contains(name)).join(" ")])"""
 COUNTS = """() => [...document.querySelectorAll(".chip-legend [data-count]")].map(node =>

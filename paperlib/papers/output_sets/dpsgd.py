@@ -26,7 +26,7 @@ from paperlib.papers.output_sets.dpsgd_models import (
     Setup,
     answers_of,
 )
-from paperlib.papers.output_sets.gain import CHOOSE, HIGHEST, RIVALS, paired_gain
+from paperlib.papers.output_sets.gain import CHOOSE, HIGHEST, READINGS, RIVALS, paired_gain
 
 SETS = ("printed", "optimal", *RIVALS)
 """Methods that choose a set on one half of the records."""
@@ -93,6 +93,7 @@ class DpSgdResults:
 
     bounds: pd.DataFrame  #: one row per model and method
     tried: pd.DataFrame  #: one row per model that settings were chosen on; empty without a choice
+    readings: pd.DataFrame  #: bounds by the other readings of Algorithm 1, as ``bounds``
 
 
 def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None) -> DpSgdResults:
@@ -113,8 +114,12 @@ def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None) -> DpSgdResult
     ]
     answers = answers_of(models, folder=sweep)
     bounds = [row for model in models for row in _audits(config, model, answers[model])]
+    others = [method for method in READINGS if method not in SETS]
+    readings = [
+        row for model in models for row in _set_audits(config, model, answers[model], others)
+    ]
     tried = [_description(model, kept) for model, kept in tuning.items()]
-    return DpSgdResults(pd.DataFrame(bounds), pd.DataFrame(tried))
+    return DpSgdResults(pd.DataFrame(bounds), pd.DataFrame(tried), pd.DataFrame(readings))
 
 
 def _tuning_seeds(config: DpSgdConfig) -> range:
@@ -171,18 +176,27 @@ def _description(model: Audited, answers: Answers) -> dict[str, Any]:
     }
 
 
-def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[dict[str, Any]]:
-    """Every method on one model: sets on halves, orders on all records."""
+def _set_audits(
+    config: DpSgdConfig, model: Audited, answers: Answers, methods: Iterable[str]
+) -> Iterator[dict[str, Any]]:
+    """Each method that chooses a set, on one half of the scores, with its bound on the other."""
     description = _description(model, answers)
-    scores = _scores(answers)
     options: dict[str, Any] = {"delta": config.delta, "confidence": config.confidence}
-    first, second = scores.split(0.5, seed=model.seed)
+    first, second = _scores(answers).split(0.5, seed=model.seed)
     selection = selection_of(first, HIGHEST, total=len(second), **options)
-    for method in SETS:
+    for method in methods:
         correct, guesses = count_guesses(CHOOSE[method](selection), second)
         bound = one_run_epsilon(correct, guesses, total=len(second), **options)
         counts = {"correct": correct, "guesses": guesses}
         yield {**description, "method": method, **counts, "bound": float(bound)}
+
+
+def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[dict[str, Any]]:
+    """Every method on one model: sets on halves, orders on all records."""
+    yield from _set_audits(config, model, answers, SETS)
+    description = _description(model, answers)
+    scores = _scores(answers)
+    options: dict[str, Any] = {"delta": config.delta, "confidence": config.confidence}
     signals = np.column_stack([-answers["loss"], answers["runner_up"]])
     orders = {
         "adaptive": audit_one_run(scores, **options),

@@ -4,14 +4,16 @@ scale.
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
 from paperlib.core import check_choice
+from paperlib.papers.verdict.earlier import values_of_today
+from paperlib.papers.verdict.samples import Estimate, Sample
 from paperlib.report import paper_table, targets
 
 Unit = Literal["model", "game", "identifiers", "documents", "draw", "set", "exact"]
@@ -20,15 +22,37 @@ the same models; clusters of scores of one model; documents of a corpus; simulat
 identifiers; nothing, since the value is exact."""
 
 
+Role = Literal["claimed", "needed", "beside"]
+"""What a comparison is for: claims decide about a target; what is needed must hold for a verdict
+to be given; what stands beside is a further claim, with an outcome of its own alone."""
+
+How = Literal["", "any data", "largest", "mean on public models"]
+"""How a comparison is judged otherwise than by the interval of each of its samples: as a property
+of a method, which any data can contradict; by one interval of the largest of the means; or, where
+one public model has as few identifiers as the paper, by its mean."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Term:
     """One comparison of a rule."""
 
     name: str  # by which evidence gives its values
-    claimed: bool  # by the paper; the others must hold for a verdict to be given
+    role: Role
     at_least: float  # lower end of the claimed range; -inf for none
     at_most: float  # upper end; inf for none
     measure: str  # unit of measurement, such as "nats"; "share" for values that are 0 or 1
+    on_substitute: float = math.nan  # lower end on a substitute; NaN for the same
+    how: How = ""
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it decides about the target."""
+        return self.role == "claimed"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the range has an end; what has none is shown alone."""
+        return math.isfinite(self.at_least) or math.isfinite(self.at_most)
 
     @property
     def limits(self) -> str:
@@ -52,14 +76,55 @@ class TargetRule:
     repetitions: int  # least number of repetitions
     runs: int  # least number of runs that differ in the seed alone
     own_data: bool  # whether only the paper's own data can decide
-    error: float  # of a verdict, divided by the number of its deciding comparisons (Bonferroni)
+    looks: int  # how often the target was judged, with this verdict
+    error: float  # of this look, divided by the number of its deciding comparisons (Bonferroni)
     widest: float  # undecided if every claimed interval is wider than this to each side
-    contradicted_at: str  # the scale from which evidence can contradict the claim; empty for any
-    contradicted_by: str  # what can, in words
+    contradicted_at: str  # the scale from which evidence decides; empty for all but a substitute
+    contradicted_by: str  # what can decide, in words
+    parts: str  # data and models of the paper, in words
     readings: tuple[str, ...]  # of what the paper leaves open, each judged by itself; or none
     revised: str  # when the rule was changed after a look at outcomes, and why
-    outcome_before: str  # what the rule before gave
+    outcome_before: str  # what the rule before gave; of several, one after the other
+    favour: str  # whom the change of the rule favoured: "authors", "neither" or "against" them
     terms: tuple[Term, ...]  # no claimed one where the paper says nothing that could be false
+
+    def on(self, level: "Level") -> "TargetRule":
+        """The rule for evidence of one scale: a substitute may need more, and one public model is
+        one run whatever its seeds.
+        """
+        if level == "substitute":
+            terms = tuple(_on_substitute(term) for term in self.terms)
+            return replace(self, terms=terms)
+        return replace(self, runs=1) if self.unit == "identifiers" else self
+
+    def replaces_a_part(self, level: "Level") -> bool:
+        """Whether evidence of this scale lacks a part that the claim is about: data, models or a
+        generator.
+        """
+        if level == "substitute":
+            return True
+        levels = get_args(Level)
+        return bool(self.contradicted_at) and levels.index(level) > levels.index(
+            self.contradicted_at
+        )
+
+
+def _on_substitute(term: Term) -> Term:
+    """The term for a substitute: its own lower end, and the interval where public models have a
+    mean.
+    """
+    at_least = term.at_least if math.isnan(term.on_substitute) else term.on_substitute
+    how: How = "" if term.how == "mean on public models" else term.how
+    return replace(term, at_least=at_least, how=how)
+
+
+def error_of_look(look: int) -> float:
+    """The error that a look may spend, 0.05 / 2^look, counted from 1.
+
+    The errors of all looks sum to less than 0.05 however many there become, which a share of the
+    looks so far (0.05 / K as K grows) does not.
+    """
+    return 0.05 / 2**look
 
 
 _AS_WRITTEN = (
@@ -68,8 +133,10 @@ _AS_WRITTEN = (
     "claim",
     "contradicted_at",
     "contradicted_by",
+    "parts",
     "revised",
     "outcome_before",
+    "favour",
 )
 
 
@@ -80,10 +147,12 @@ def rules() -> dict[str, TargetRule]:
     for row in paper_table("rules", as_printed=True).to_dict("records"):
         term = Term(
             name=row["name"],
-            claimed=row["role"] == "claimed",
+            role=cast(Role, row["role"]),
             at_least=float(row["at_least"] or "-inf"),
             at_most=float(row["at_most"] or "inf"),
             measure=row["measure"],
+            on_substitute=float(row["on_substitute"] or "nan"),
+            how=cast(How, row["how"]),
         )
         terms.setdefault(row["target"], []).append(term)
     return {
@@ -95,7 +164,8 @@ def rules() -> dict[str, TargetRule]:
             repetitions=int(row["repetitions"] or 1),
             runs=int(row["runs"] or 1),
             own_data=row["own_data"] == "yes",
-            error=0.05 / int(row["looks"] or 1),
+            looks=int(row["looks"]),
+            error=error_of_look(int(row["looks"])),
             widest=float(row["widest"] or "inf"),
             readings=tuple(filter(None, row["readings"].split("; "))),
             terms=tuple(terms.get(row["id"], ())),
@@ -123,20 +193,6 @@ class Scale:
         check_choice("level", self.level, Level)
         if not self.facts.strip():
             raise ValueError("facts: expected data, sizes and models in words")
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number whose standard error is known otherwise than from repetitions; 0 where it is
-    exact.
-    """
-
-    value: float
-    error: float = 0.0
-
-
-Sample = Sequence[float] | Estimate
-"""One value per repetition (none: not measured), or an estimate with its error."""
 
 
 @dataclass(frozen=True)
@@ -219,15 +275,21 @@ class Evidence:
 
 
 def from_dict(line: Mapping[str, Any]) -> tuple[Evidence, Scale]:
-    """Evidence and scale as `record` wrote them into a result file."""
-    values = {
+    """Evidence and scale as `record` wrote them into a result file, by today's terms."""
+    kept_values = {
         name: {label: _sample(kept) for label, kept in samples.items()}
         for name, samples in line["values"].items()
     }
+    values = values_of_today(line["target"], _term_names(line["target"]), kept_values)
     evidence = Evidence(line["target"], line["unit"], values, line["note"], line.get("reading", ""))
     # Records from before this field was added are of runs that measured, unless they have it.
     measured_here = line.get("measured_here", True)
     return evidence, Scale(line["level"], line["facts"], measured_here)
+
+
+def _term_names(target: str) -> list[str]:
+    """Names of the terms of a target; none of one without a rule, which `Evidence` refuses."""
+    return [term.name for term in rules()[target].terms] if target in rules() else []
 
 
 def _sample(kept: dict[str, float] | list[float]) -> Sample:

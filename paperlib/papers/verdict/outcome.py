@@ -3,79 +3,60 @@ gives.
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, get_args
+from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
-from paperlib.core import share_interval
-from paperlib.papers.verdict.evidence import (
-    Estimate,
-    Evidence,
-    Level,
-    Sample,
-    TargetRule,
-    Term,
-    Unit,
+from paperlib.papers.verdict.contrasts import (
+    Compared,
+    Contrast,
+    Joined,
+    contrast_of,
+    times_needed,
 )
+from paperlib.papers.verdict.evidence import Evidence, Level, Role, TargetRule, Term, Unit
 from paperlib.papers.verdict.reasons import Cause, Reason
+from paperlib.papers.verdict.samples import Estimate, Sample
 
-Word = Literal["agrees", "disagrees", "undecided", "does not carry over", "shown", "not yet"]
-MOST_REPETITIONS = 10_000
-"""An undecided target that would need more of them needs other settings."""
+Word = Literal[
+    "agrees",
+    "disagrees",
+    "undecided",
+    "carries over",
+    "does not carry over",
+    "shown",
+    "not yet",
+]
+_WEAKEST_FIRST: tuple[Word, ...] = (
+    "disagrees",
+    "does not carry over",
+    "not yet",
+    "undecided",
+    "carries over",
+    "agrees",
+)
+"""Of several claims, the first of these outcomes that one has is that of all together."""
+FAILS: tuple[Word, ...] = ("disagrees", "does not carry over")
+"""Outcomes of a claim that fails."""
 FEWEST_GAMES = 5
 """Games that decide about the models of one run, where the rule asks for several models."""
 _MOST_NAMED = 3
 """Comparisons that a sentence names; of more it gives the number."""
 
 
-class Compared(NamedTuple):
-    """The sample of one comparison."""
-
-    term: Term
-    label: str  # setting, level or panel; empty for the only one
-    sample: Sample
-
-
 @dataclass(frozen=True)
-class Contrast:
-    """One comparison with its interval."""
+class Claim:
+    """One claim of a target with its own outcome."""
 
-    term: Term
-    label: str  # setting, level or panel; empty for the only one
-    mean: float  # over the repetitions, or the estimate
-    low: float
-    high: float
-
-    @property
-    def inside(self) -> bool:
-        """Whether the whole interval lies in the range of the rule."""
-        return self.margin >= 0
-
-    @property
-    def outside(self) -> bool:
-        """Whether the whole interval lies outside the range of the rule."""
-        return self.high < self.term.at_least or self.low > self.term.at_most
-
-    @property
-    def margin(self) -> float:
-        """Distance between the interval and the nearer end of the range; negative unless inside."""
-        return min(self.low - self.term.at_least, self.term.at_most - self.high)
+    name: str
+    word: Word
+    contrasts: tuple[Contrast, ...]
+    beside: bool  # whether it stands beside the target's outcome, which it does not change
 
     def __str__(self) -> str:
-        where = f" ({self.label})" if self.label else ""
-        return f"{self.term.name}{where} {self._value()}"
-
-    def _value(self) -> str:
-        """The mean with its interval, where it has one with two ends."""
-        if math.isnan(self.mean):
-            return "not measured"
-        if 0 < self.high - self.low < math.inf:
-            return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
-        return f"{self.mean:.3g}"
+        return f"{self.name}: {self.word}"
 
 
 @dataclass(frozen=True)
@@ -88,12 +69,14 @@ class Outcome:
         contrasts: The comparisons that the paper claims.
         times_needed: How many times the repetitions would decide; infinite where no number would,
             NaN where it is not known.
+        claims: Each claim by itself, and those that stand beside.
     """
 
     word: Word
     reasons: tuple[Reason, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
     times_needed: float = math.nan
+    claims: tuple[Claim, ...] = ()
 
     @property
     def first_reason(self) -> Reason | None:
@@ -102,8 +85,10 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """The sentence of the first reason; empty for none."""
-        return str(self.first_reason) if self.first_reason else ""
+        """The sentence of the first reason, or of all where evidence decides; empty for none."""
+        if self.word == "undecided":
+            return str(self.first_reason) if self.first_reason else ""
+        return "; ".join(map(str, self.reasons))
 
     def is_because_of(self, cause: Cause) -> bool:
         """Whether the first reason has this cause."""
@@ -127,43 +112,92 @@ def decide(
 
     ``evidence`` is by notebook; ``seeds`` counts the runs that it was pooled from.
     """
+    rule = rule.on(level)
     if not any(term.claimed for term in rule.terms):
         return Outcome("shown")
-    claimed = list(_comparisons(rule, evidence, claimed=True))
-    conditions = list(_comparisons(rule, evidence, claimed=False))
-    contrasts = tuple(_contrast(case, rule.error / len(claimed)) for case in claimed)
-    times_needed = _times_needed(claimed, conditions, rule.error)
+    claimed = list(_comparisons(rule, evidence, "claimed"))
+    claims = _claims(rule, level, claimed, "claimed")
+    claims += _claims(rule, level, list(_comparisons(rule, evidence, "beside")), "beside")
+    contrasts = tuple(
+        contrast for claim in claims if not claim.beside for contrast in claim.contrasts
+    )
+    outcome = Outcome(joint_word(claims), (), contrasts, claims=tuple(claims))
+    times = times_needed(claimed, list(_comparisons(rule, evidence, "needed")), rule.error)
     lacks = tuple(_lacks(rule, evidence, level, seeds))
     if lacks:
         only_conditions = [lack.cause for lack in lacks] == [Cause.UNMET_CONDITION]
         # Where anything else is lacking, repetitions alone do not decide.
-        return Outcome("undecided", lacks, contrasts, times_needed if only_conditions else math.nan)
+        return _undecided(outcome, lacks, times if only_conditions else math.nan)
     if min(contrast.high - contrast.low for contrast in contrasts) > 2 * rule.widest:
         wide = Reason(Cause.WIDE_INTERVALS, (f"{rule.widest:g}",))
-        return Outcome("undecided", (wide,), contrasts)
+        return _undecided(outcome, (wide,), math.nan)
+    if outcome.word == "undecided":
+        across = [str(contrast) for contrast in contrasts if not contrast.inside]
+        return replace(outcome, reasons=(_across(across),), times_needed=times)
+    return replace(outcome, reasons=_reasons(rule, evidence, outcome))
+
+
+def joint_word(claims: Sequence[Claim]) -> Word:
+    """The outcome of all claims together, of which those that stand beside are no part."""
+    words = {claim.word for claim in claims if not claim.beside}
+    for word in _WEAKEST_FIRST:
+        if word in words:
+            return word
+    return "undecided"
+
+
+def _undecided(outcome: Outcome, reasons: tuple[Reason, ...], times: float) -> Outcome:
+    """The outcome where evidence decides nothing: no claim has one either."""
+    claims = tuple(
+        claim if claim.word in ("shown", "not yet") else replace(claim, word="undecided")
+        for claim in outcome.claims
+    )
+    return replace(outcome, word="undecided", reasons=reasons, times_needed=times, claims=claims)
+
+
+def _claims(
+    rule: TargetRule, level: Level, compared: Sequence[Compared], role: Role
+) -> list[Claim]:
+    """The claims of one role, each by its own comparisons; all of them share the error."""
+    decisive = not rule.replaces_a_part(level)
+    claims: list[Claim] = []
+    for term in rule.terms:
+        if term.role != role:
+            continue
+        cases = [case for case in compared if case.term.name == term.name]
+        contrasts = tuple(contrast_of(case, rule.error / len(compared)) for case in cases)
+        word = _word_of(term, contrasts, decisive=decisive or term.how == "any data")
+        claims.append(Claim(term.name, word, contrasts, role == "beside"))
+    return claims
+
+
+def _word_of(term: Term, contrasts: Sequence[Contrast], *, decisive: bool) -> Word:
+    """The outcome of one claim; evidence that is not decisive tells only what carries over."""
+    if not contrasts:
+        return "not yet"
+    if not term.bounded:
+        return "shown"
     if any(contrast.outside for contrast in contrasts):
-        return _contradiction(rule, evidence, level, contrasts)
-    across = [str(contrast) for contrast in contrasts if not contrast.inside]
-    if across:
-        return Outcome("undecided", (_across(across),), contrasts, times_needed)
-    return Outcome("agrees", _limits(rule, evidence), contrasts)
+        return "disagrees" if decisive else "does not carry over"
+    if all(contrast.inside for contrast in contrasts):
+        return "agrees" if decisive else "carries over"
+    return "undecided"
 
 
-def _contradiction(
-    rule: TargetRule,
-    evidence: Mapping[str, Evidence],
-    level: Level,
-    contrasts: tuple[Contrast, ...],
-) -> Outcome:
-    """The outcome where a claimed interval is outside its range: it holds from the scale that the
-    rule names.
+def _reasons(
+    rule: TargetRule, evidence: Mapping[str, Evidence], outcome: Outcome
+) -> tuple[Reason, ...]:
+    """Which claims fail where there are others, which part of the paper is replaced, and what the
+    verdict is limited to.
     """
-    nearest_first: list[str] = list(get_args(Level))
-    needed = rule.contradicted_at
-    if needed and nearest_first.index(level) > nearest_first.index(needed):
-        too_small = Reason(Cause.SMALL_SCALE, (rule.contradicted_by,))
-        return Outcome("does not carry over", (too_small,), contrasts)
-    return Outcome("disagrees", _limits(rule, evidence), contrasts)
+    reasons: list[Reason] = []
+    if outcome.word in ("carries over", "does not carry over"):
+        reasons.append(Reason(Cause.REPLACED_PART, (rule.contradicted_by or rule.parts,)))
+    claims = [claim for claim in outcome.claims if not claim.beside]
+    failing = tuple(claim.name for claim in claims if claim.word == outcome.word)
+    if outcome.word in FAILS and len(claims) > 1:
+        reasons.append(Reason(Cause.CLAIMS_FAIL, failing))
+    return (*reasons, *_limits(rule, evidence))
 
 
 def _across(contrasts: Sequence[str]) -> Reason:
@@ -190,14 +224,20 @@ def decide_alone(evidence: Evidence, level: Level) -> Outcome:
     return decide(rule, {"this run": evidence}, level, seeds=rule.runs)
 
 
-def pool(runs: Sequence[Evidence]) -> Evidence:
-    """Evidence of runs that differ in the seed alone, as one."""
+def pool(runs: Sequence[Evidence], level: Level = "substitute") -> Evidence:
+    """Evidence of runs that differ in the seed alone, as one.
+
+    Runs of identifiers on a substitute train models of their own, which are strata; nearer to the
+    paper they score one public model, of which other seeds only draw new alternatives.
+    """
     # As many runs as the rule asks for models count as one model each, with their means; games of
     # fewer runs are put together, and speak of the models of these runs.
     unit = runs[0].unit
     rule = runs[0].rule
     if rule.unit == "model" and unit != "model" and len(runs) >= rule.repetitions:
         return _pooled(runs, _means, "model")
+    if unit == "identifiers" and level != "substitute":
+        return _pooled(runs, _of_one_model, unit)
     return _pooled(runs, _together, unit)
 
 
@@ -246,94 +286,43 @@ def _together(samples: Sequence[Sample]) -> Sample:
     return Estimate(float(np.mean(values)), math.hypot(*errors) / len(estimates))
 
 
+def _of_one_model(samples: Sequence[Sample]) -> Sample:
+    """The mean of estimates from the same identifiers, with the mean of their errors: they do not
+    differ in what limits them.
+    """
+    estimates = [sample for sample in samples if isinstance(sample, Estimate)]
+    if len(estimates) < len(samples):
+        return _together(samples)
+    values = [estimate.value for estimate in estimates]
+    errors = [estimate.error for estimate in estimates]
+    return Estimate(float(np.mean(values)), float(np.mean(errors)))
+
+
 def _comparisons(
-    rule: TargetRule, evidence: Mapping[str, Evidence], *, claimed: bool
+    rule: TargetRule, evidence: Mapping[str, Evidence], role: Role
 ) -> Iterator[Compared]:
-    """The comparisons that the paper claims, or the conditions of a verdict.
+    """The comparisons of one role.
 
     Labels name the notebook where a rule needs several.
     """
-    terms = {term.name: term for term in rule.terms if term.claimed == claimed}
+    terms = [term for term in rule.terms if term.role == role]
     for notebook, run in evidence.items():
-        for (name, label), sample in run.samples().items():
-            if name not in terms:
-                continue
-            names = [notebook, label] if len(rule.notebooks) > 1 else [label]
-            yield Compared(terms[name], ", ".join(filter(None, names)), sample)
+        prefix = notebook if len(rule.notebooks) > 1 else ""
+        for term in terms:
+            yield from _comparisons_of(term, run, prefix)
 
 
-def _contrast(compared: Compared, error: float) -> Contrast:
-    """The comparison with its two-sided interval, which fails with at most ``error``.
-
-    The interval is normal for an estimate, exact for counted shares, and otherwise Student's; a
-    single value has the whole line.
-    """
-    term, label, sample = compared
-    if isinstance(sample, Estimate):
-        half = float(ndtri(1 - error / 2)) * sample.error
-        return Contrast(term, label, sample.value, sample.value - half, sample.value + half)
-    values = np.asarray(sample, dtype=float)
-    mean = float(values.mean()) if values.size else math.nan
-    if term.measure == "share" and values.size and np.isin(values, (0.0, 1.0)).all():
-        low, high = share_interval(int(values.sum()), values.size, confidence=1 - error)
-        return Contrast(term, label, mean, low, high)
-    if values.size < 2:
-        return Contrast(term, label, mean, -math.inf, math.inf)
-    quantile = stdtrit(values.size - 1, 1 - error / 2)
-    half = float(quantile * values.std(ddof=1) / math.sqrt(values.size))
-    return Contrast(term, label, mean, mean - half, mean + half)
-
-
-def _times_needed(
-    claimed: Sequence[Compared], conditions: Sequence[Compared], error: float
-) -> float:
-    """How many times as many repetitions would decide, if mean and spread stayed the same: by
-    contradicting one claim, or else by showing all, with all conditions met.
-
-    Infinite where a mean fails a condition. Claims share the error, since any of them may
-    contradict; every condition must hold, so each has all of it.
-    """
-    claims = [_times_for_one(case, error / len(claimed)) for case in claimed]
-    needs = [_times_for_one(case, error) for case in conditions]
-    if not all(inside for inside, _ in needs):
-        return math.inf
-    contradicting = [times for inside, times in claims if not inside]
-    if contradicting:
-        decisive = np.min(contradicting)
-    else:
-        decisive = np.max([times for _, times in claims] or [math.nan])
-    return float(np.max([decisive, *(times for _, times in needs)]))  # nan if any is
-
-
-def _times_for_one(compared: Compared, error: float) -> tuple[bool, float]:
-    """Whether the mean lies in the range, and how many times the repetitions put the interval on
-    its side.
-    """
-    term, sample = compared.term, compared.sample
-    contrast = _contrast(compared, error)
-    inside = term.at_least <= contrast.mean <= term.at_most
-    if contrast.inside or contrast.outside:
-        return inside, 1.0
-    # Neither the error of an estimate nor that of a share follows from a spread.
-    if isinstance(sample, Estimate) or len(sample) < 2 or set(sample) <= {0.0, 1.0}:
-        return inside, math.nan
-    distance = min(abs(contrast.mean - term.at_least), abs(contrast.mean - term.at_most))
-    spread = float(np.std(sample, ddof=1))
-    count = _repetitions_for(distance / spread if spread else math.inf, len(sample), error)
-    return inside, count / len(sample)
-
-
-def _repetitions_for(distance: float, least: int, error: float) -> float:
-    """The least number of repetitions, from ``least`` on, whose interval is shorter to each side
-    than ``distance`` (in standard deviations); infinite above `MOST_REPETITIONS`.
-    """
-
-    def suffices(count: int) -> bool:
-        return float(stdtrit(count - 1, 1 - error / 2)) <= distance * math.sqrt(count)
-
-    counts = range(least, MOST_REPETITIONS + 1)
-    index = bisect_left(counts, True, key=suffices)
-    return counts[index] if index < len(counts) else math.inf
+def _comparisons_of(term: Term, run: Evidence, prefix: str) -> Iterator[Compared]:
+    """One comparison for each sample of a term, or one for all where the largest is compared."""
+    samples = {
+        label: sample for (name, label), sample in run.samples().items() if name == term.name
+    }
+    if term.how == "largest" and samples:
+        listed = [sample for sample in samples.values() if not isinstance(sample, Estimate)]
+        yield Compared(term, prefix, Joined(listed))
+        return
+    for label, sample in samples.items():
+        yield Compared(term, ", ".join(filter(None, [prefix, label])), sample)
 
 
 def _lacks(
@@ -349,7 +338,7 @@ def _lacks(
     absent = [name for name in rule.notebooks if name not in evidence]
     if absent and len(rule.notebooks) > 1:
         yield Reason(Cause.ABSENT_RUN, tuple(absent))
-    unmeasured = _unmeasured(evidence)
+    unmeasured = _unmeasured(rule, evidence)
     if unmeasured:
         yield Reason(Cause.NOT_MEASURED, tuple(sorted(unmeasured)))
     if seeds < rule.runs:
@@ -360,22 +349,25 @@ def _lacks(
     yield from _too_few_repetitions(rule, evidence)
 
 
-def _unmeasured(evidence: Mapping[str, Evidence]) -> set[str]:
-    """Names of the terms without samples, or with a sample without values."""
+def _unmeasured(rule: TargetRule, evidence: Mapping[str, Evidence]) -> set[str]:
+    """Names of the terms without samples, or with a sample without values; a claim that stands
+    beside may lack them.
+    """
+    beside = {term.name for term in rule.terms if term.role == "beside"}
     names = set[str]()
     for run in evidence.values():
         names |= {name for name, samples in run.values.items() if samples == {}}
         for (name, _), sample in run.samples().items():
             if not isinstance(sample, Estimate) and not len(sample):
                 names.add(name)
-    return names
+    return names - beside
 
 
 def _unmet_conditions(rule: TargetRule, evidence: Mapping[str, Evidence]) -> list[str]:
     """Conditions whose whole interval is not in the range, in words."""
     unmet: list[str] = []
-    for condition in _comparisons(rule, evidence, claimed=False):
-        contrast = _contrast(condition, rule.error)
+    for condition in _comparisons(rule, evidence, "needed"):
+        contrast = contrast_of(condition, rule.error)
         if not contrast.inside:
             once = "" if math.isfinite(contrast.low) else ", one repetition,"
             unmet.append(f"{contrast}{once} needed {contrast.term.limits}")
@@ -388,14 +380,19 @@ def _too_few_repetitions(rule: TargetRule, evidence: Mapping[str, Evidence]) -> 
     """
     for notebook, run in evidence.items():
         needed = _needed_repetitions(rule, run.unit)
-        counts = [
-            len(case.sample)
-            for case in _comparisons(rule, {notebook: run}, claimed=True)
-            if not isinstance(case.sample, Estimate)
-        ]
+        counts: list[int] = []
+        for case in _comparisons(rule, {notebook: run}, "claimed"):
+            counts.extend(_sizes(case.sample))
         count = min(counts, default=needed)
         if count < needed:
             yield Reason(Cause.FEW_REPETITIONS, (_counted(count, run.unit), f"{needed}"))
+
+
+def _sizes(sample: Sample | Joined) -> list[int]:
+    """The number of repetitions of a sample, or of each that is joined; none of an estimate."""
+    if isinstance(sample, Joined):
+        return [len(values) for values in sample.samples]
+    return [] if isinstance(sample, Estimate) else [len(sample)]
 
 
 def _needed_repetitions(rule: TargetRule, unit: Unit) -> int:

@@ -10,14 +10,28 @@ import pandas as pd
 
 from paperlib.io import RunResult
 from paperlib.papers.verdict.evidence import TargetRule, rules
-from paperlib.papers.verdict.outcome import Outcome, over_models
+from paperlib.papers.verdict.outcome import Claim, Outcome, over_models
 from paperlib.papers.verdict.reasons import Cause
-from paperlib.papers.verdict.records import SIGNS, WORDS, anchor, chip, class_of, compared, escaped
+from paperlib.papers.verdict.records import (
+    SIGNS,
+    WORDS,
+    anchor,
+    chip,
+    claim_lines,
+    class_of,
+    compared,
+    escaped,
+)
 from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, each_once, seeds_of
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import pipe_table
 
 _LONGEST_COMMAND = 80  # characters of a command that the page shows
+_FAVOURS: dict[str, str] = {
+    "authors": "in the authors' favour",
+    "neither": "in nobody's",
+    "against": "against the authors",
+}
 _MOST_COMPARED = 4  # comparisons of a target that the page lists
 
 
@@ -89,6 +103,7 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
         "",
         f"- The paper: {escaped(rule.claim)}.{printed}",
     ]
+    lines += [f"- {line}" for line in claim_lines(best.outcome, _claim_chip)]
     lines += [f"- {line}" for line in _evidence(best)]
     lines += [f"- {line}" for line in _pages_with(evidence, pages)]
     lines += [f"- {line}" for line in _changes(rule)]
@@ -100,11 +115,18 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
 def _changes(rule: TargetRule) -> Iterator[str]:
     """How the rule was changed, and whether runs were added, after a look at outcomes."""
     if rule.revised:
-        before = rule.outcome_before
-        yield escaped(f"The rule was changed on {rule.revised}. Before: {before}.")
-    looks = round(0.05 / rule.error)
-    if looks > 1:
-        yield f"Runs were added: each of {looks} looks has 1/{looks} of the error."
+        before = f" Before: {rule.outcome_before}." if rule.outcome_before else ""
+        yield escaped(f"The rule was changed on {rule.revised}.{before}")
+    if rule.looks > 1:
+        yield (
+            f"Runs or designs were added: this is look {rule.looks}, which spends "
+            f"0.05 / {2**rule.looks} of error."
+        )
+
+
+def _claim_chip(claim: Claim) -> str:
+    """A claim with its outcome as a chip."""
+    return f"{chip(claim.word)} {escaped(claim.name)}"
 
 
 def _further(others: Sequence[JudgedTarget]) -> Iterator[str]:
@@ -235,6 +257,23 @@ def counts_in_words(judged: Sequence[JudgedTarget]) -> str:
         if count:
             counted.append(f"{count} {verbs['several' if count > 1 else 'one']}")
     return f"Of {len(words)} tables and figures: {', '.join(counted)}."
+
+
+def rules_in_words() -> str:
+    """How many rules stand as they were fixed before the runs, and in whose favour the others were
+    changed with the outcomes known.
+    """
+    every_rule = rules().values()
+    changed = [rule for rule in every_rule if rule.revised]
+    counts = [
+        f"{sum(rule.favour == favour for rule in changed)} {words}"
+        for favour, words in _FAVOURS.items()
+    ]
+    return (
+        f"{len(every_rule) - len(changed)} of {len(every_rule)} rules stand as they were fixed "
+        f"before the runs. {len(changed)} were changed later, with the outcomes known: "
+        f"{', '.join(counts)}."
+    )
 
 
 def scales_table(judged: Sequence[JudgedTarget]) -> str:

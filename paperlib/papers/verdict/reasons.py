@@ -23,10 +23,12 @@ class Cause(Enum):
     FEW_REPETITIONS = auto()
     WIDE_INTERVALS = auto()  # all of them wider than the rule allows
     ACROSS_THE_END = auto()  # an interval lies partly in its range
-    SMALL_SCALE = auto()  # that can agree with the paper but not contradict it
+    REPLACED_PART = auto()  # of the paper: such evidence can neither agree nor disagree
+    CLAIMS_FAIL = auto()  # of several
     THESE_MODELS = auto()  # a verdict about the models of these runs
     EACH_READING = auto()  # of the paper has this outcome
     READINGS_DIFFER = auto()
+    FAILS_IN_EACH_READING = auto()  # a claim of several
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,11 @@ WORDINGS: dict[Cause, Wording] = {
     Cause.FEW_REPETITIONS: Wording("{} needed", between=", "),
     Cause.WIDE_INTERVALS: Wording("every interval is wider than {} to each side"),
     Cause.ACROSS_THE_END: Wording("too wide an interval"),
-    Cause.SMALL_SCALE: Wording("only {} can contradict the paper"),
+    Cause.REPLACED_PART: Wording("replaced here"),
+    Cause.CLAIMS_FAIL: Wording("fails", between=", "),
     Cause.THESE_MODELS: Wording("on these models"),
     Cause.EACH_READING: Wording("in each reading", before=_LIST),
+    Cause.FAILS_IN_EACH_READING: Wording("fails in each reading", between=", "),
     Cause.READINGS_DIFFER: Wording("the paper can be read in several ways, which differ"),
 }
 

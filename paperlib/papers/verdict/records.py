@@ -3,12 +3,13 @@ outcome.
 """
 
 import html
+from collections.abc import Callable
 from dataclasses import asdict, replace
 
 from paperlib.data.files import made_up
 from paperlib.papers.settings import settings_beside
 from paperlib.papers.verdict.evidence import Evidence, Scale
-from paperlib.papers.verdict.outcome import Outcome, Word, decide_alone
+from paperlib.papers.verdict.outcome import FAILS, Claim, Outcome, Word, decide_alone
 from paperlib.papers.verdict.reasons import Cause
 from paperlib.report.display import RECORDS_FILE, Bundle, keep_line, kept_lines, notebook_name, show
 
@@ -29,11 +30,13 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     >>> values = {"p falls": Estimate(1.4), "null uniform": Estimate(0.3)}
     >>> scale = Scale("substitute", "made-up numbers")
     >>> record(Evidence("nid-figure-03", "set", values), scale=scale)
-    Figure 3, by this run alone: ● agrees
+    Figure 3, by this run alone: ◆ carries over
     The paper: p-values fall with the number of identifiers on training data and stay
     uniform on test data. Printed: p-values below 0.01 on training subsets (Section 5).
     p falls 1.4, claimed at least 1
     null uniform 0.3, claimed at least 0.01
+    Claim by claim: p falls: carries over; null uniform: agrees.
+    Replaced here: Pythia and OLMo models, identifiers of the Pile and Dolma.
     Scale: substitute (made-up numbers).
     """
     if made_up():
@@ -50,8 +53,13 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
         printed = f" Printed: {evidence.rule.printed}." if evidence.rule.printed else ""
         lines.append(f"The paper: {evidence.rule.claim}.{printed}")
     lines += _compared_lines(outcome)
+    lines += claim_lines(outcome, str)
     if outcome.word == "undecided":
         lines.append(f"Why undecided: {_reason_below_comparisons(outcome)}.")
+    for reason in outcome.reasons:
+        if reason.cause is Cause.REPLACED_PART:
+            sentence = str(reason)
+            lines.append(f"{sentence[:1].upper()}{sentence[1:]}.")
     if evidence.note:
         lines.append(evidence.note)
     if new_scale:
@@ -114,6 +122,21 @@ def anchor(target: str, notebook: str = "") -> str:
     if notebook:
         return f"verdict-{target}-{notebook.replace('_', '-')}"
     return f"result-{target}"
+
+
+def claim_lines(outcome: Outcome, shown: Callable[[Claim], str]) -> list[str]:
+    """A line on each claim by itself, what fails first, and one on claims that stand beside; none
+    where there is one claim.
+    """
+    failing_first = sorted(outcome.claims, key=lambda claim: claim.word not in FAILS)
+    claims = [shown(claim) for claim in failing_first if not claim.beside]
+    beside = [shown(claim) for claim in failing_first if claim.beside]
+    lines: list[str] = []
+    if len(claims) > 1:
+        lines.append(f"Claim by claim: {'; '.join(claims)}.")
+    if beside:
+        lines.append(f"Beside the rule: {'; '.join(beside)}.")
+    return lines
 
 
 def compared(outcome: Outcome) -> list[str]:

@@ -8,6 +8,8 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
+from paperlib.papers.verdict.contrasts import MOST_REPETITIONS, Contrast
+from paperlib.papers.verdict.earlier import replaces_images
 from paperlib.papers.verdict.evidence import (
     Estimate,
     Evidence,
@@ -17,14 +19,7 @@ from paperlib.papers.verdict.evidence import (
     from_dict,
     rules,
 )
-from paperlib.papers.verdict.outcome import (
-    MOST_REPETITIONS,
-    Contrast,
-    Outcome,
-    Word,
-    decide,
-    pool,
-)
+from paperlib.papers.verdict.outcome import FAILS, Claim, Outcome, Word, decide, joint_word, pool
 from paperlib.papers.verdict.reasons import Cause, Reason
 from paperlib.papers.verdict.records import compared
 
@@ -44,6 +39,7 @@ class Run:
     origin: str  # when and on what it was measured; empty for a run of this book
     command: str  # what repeats it
     seconds: float = 0.0  # how long it took
+    reduced: bool = False  # whether its substitute is the paper's own data at a lower resolution
 
 
 @dataclass(frozen=True)
@@ -90,14 +86,15 @@ class JudgedTarget:
         return sum(run.seconds for run in self.runs) / 3600
 
     @property
-    def rank(self) -> tuple[int, bool, int]:
-        """Smaller is better: the nearer scale, then what lacks no measurement, then the more
-        repetitions.
+    def rank(self) -> tuple[int, bool, bool, int]:
+        """Smaller is better: the nearer scale, then the paper's own data at a lower resolution,
+        then what lacks no measurement, then the more repetitions.
         """
         samples = [sample for run in self.runs for sample in run.evidence.samples().values()]
         values = sum(1 if isinstance(sample, Estimate) else len(sample) for sample in samples)
         distance = LEVELS.index(self.level) if self.level else len(LEVELS)
-        return distance, self.outcome.is_because_of(Cause.NOT_MEASURED), -values
+        other_data = not any(run.reduced for run in self.runs)
+        return distance, other_data, self.outcome.is_because_of(Cause.NOT_MEASURED), -values
 
 
 def judge(
@@ -144,6 +141,9 @@ def _runs_of(result: Mapping[str, Any], *, committed: bool = False) -> Iterator[
         machine = provenance.get("gpu") or provenance.get("cpu")
         origin = f"measured {str(provenance.get('date', ''))[:10]} on {machine}"
     for evidence, scale in map(from_dict, result["records"]):
+        reduced = replaces_images(result["parameters"])
+        if scale.level == "paper's data" and reduced:
+            scale = replace(scale, level="substitute")
         if scale.level != "made-up data":
             yield Run(
                 notebook=result["notebook"],
@@ -154,6 +154,7 @@ def _runs_of(result: Mapping[str, Any], *, committed: bool = False) -> Iterator[
                 origin=origin,
                 command=provenance.get("command", ""),
                 seconds=float(provenance.get("seconds", 0.0)),
+                reduced=reduced,
             )
 
 
@@ -191,10 +192,10 @@ def _by_setting(runs: Sequence[Run]) -> list[list[Run]]:
 
 def _decided(rule: TargetRule, groups: Sequence[Sequence[Run]]) -> JudgedTarget:
     """The outcome of the runs of each notebook."""
-    evidence = {group[0].notebook: pool([run.evidence for run in group]) for group in groups}
     runs = tuple(run for group in groups for run in group)
     judged = JudgedTarget(rule, Outcome("not yet"), runs)
     level = judged.level or LEVELS[-1]
+    evidence = {group[0].notebook: pool([run.evidence for run in group], level) for group in groups}
     return replace(judged, outcome=decide(rule, evidence, level, seeds=min(map(len, groups))))
 
 
@@ -208,44 +209,91 @@ def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTa
         if entry.reading in rule.readings:
             best.setdefault(entry.reading, entry)
     outcomes = {reading: best[reading].outcome for reading in rule.readings if reading in best}
-    words: dict[str, Word] = {
-        reading: outcomes[reading].word if reading in outcomes else "not yet"
-        for reading in rule.readings
-    }
     contrasts = tuple(
         _of_reading(contrast, reading)
         for reading, outcome in outcomes.items()
         for contrast in outcome.contrasts
     )
-    shared = set(words.values())
-    if len(shared) == 1:
-        outcome = _same_in_each(shared.pop(), outcomes, contrasts)
-    else:
-        outcome = _differing(words, contrasts)
+    claims = tuple(_in_each_reading(rule, outcomes))
+    outcome = _joint(
+        rule, outcomes, replace(Outcome("undecided"), contrasts=contrasts, claims=claims)
+    )
     runs = tuple(run for reading in outcomes for run in best[reading].runs)
     return JudgedTarget(rule, outcome, runs)
 
 
-def _differing(words: Mapping[str, Word], contrasts: tuple[Contrast, ...]) -> Outcome:
-    """The outcome where readings differ: undecided, with the word of each."""
-    each = tuple(f"{reading}: {word}" for reading, word in words.items())
-    return Outcome("undecided", (Reason(Cause.READINGS_DIFFER, each),), contrasts)
+def _in_each_reading(rule: TargetRule, outcomes: Mapping[str, Outcome]) -> Iterator[Claim]:
+    """Each claim over all readings: it fails or holds where it does so in every one."""
+    for term in rule.terms:
+        if term.role == "needed":
+            continue
+        words: list[Word] = []
+        contrasts: list[Contrast] = []
+        for reading in rule.readings:
+            claim = _claim_of(outcomes.get(reading), term.name)
+            words.append(claim.word if claim else "not yet")
+            if claim:
+                contrasts += [_of_reading(contrast, reading) for contrast in claim.contrasts]
+        yield Claim(term.name, _shared_word(words), tuple(contrasts), term.role == "beside")
+
+
+def _claim_of(outcome: Outcome | None, name: str) -> Claim | None:
+    """The claim of this name; None where the reading was not run."""
+    for claim in outcome.claims if outcome else ():
+        if claim.name == name:
+            return claim
+    return None
+
+
+def _shared_word(words: Sequence[Word]) -> Word:
+    """The outcome that all readings share, the weaker of two that only the data tell apart, or
+    undecided.
+    """
+    kinds = set(words)
+    if len(kinds) == 1:
+        return words[0]
+    if kinds == set(FAILS):
+        return "does not carry over"
+    if kinds == {"agrees", "carries over"}:
+        return "carries over"
+    return "undecided"
+
+
+def _joint(rule: TargetRule, outcomes: Mapping[str, Outcome], joint: Outcome) -> Outcome:
+    """The outcome over all readings, with what fails in every one of them first."""
+    reasons: list[Reason] = []
+    failing = tuple(
+        claim.name for claim in joint.claims if claim.word in FAILS and not claim.beside
+    )
+    if failing:
+        reasons.append(Reason(Cause.FAILS_IN_EACH_READING, failing))
+    words = [outcomes[name].word if name in outcomes else "not yet" for name in rule.readings]
+    times = math.nan
+    if len(set(words)) == 1 and outcomes:
+        reasons.append(_of_each(outcomes))
+        times = float(np.max([outcome.times_needed for outcome in outcomes.values()]))
+    else:
+        pairs = zip(rule.readings, words, strict=True)
+        each = tuple(f"{reading}: {word}" for reading, word in pairs)
+        reasons.append(Reason(Cause.READINGS_DIFFER, each))
+    word = joint_word(joint.claims)
+    if word == "not yet":
+        word = "undecided"
+    return replace(joint, word=word, reasons=tuple(reasons), times_needed=times)
+
+
+def _of_each(outcomes: Mapping[str, Outcome]) -> Reason:
+    """That all readings have one outcome, with the reason of each."""
+    of_readings: list[str] = []
+    for reading, outcome in outcomes.items():
+        if outcome.reason:
+            of_readings.append(f"{reading}: {outcome.reason}")
+    return Reason(Cause.EACH_READING, tuple(of_readings))
 
 
 def _of_reading(contrast: Contrast, reading: str) -> Contrast:
     """The comparison with its reading in the label."""
     return replace(contrast, label=", ".join(filter(None, [reading, contrast.label])))
-
-
-def _same_in_each(
-    word: Word, outcomes: Mapping[str, Outcome], contrasts: tuple[Contrast, ...]
-) -> Outcome:
-    """The outcome that has this word in all readings, with the reasons of each."""
-    reasons = tuple(
-        f"{reading}: {outcome.reason}" for reading, outcome in outcomes.items() if outcome.reason
-    )
-    times_needed = float(np.max([outcome.times_needed for outcome in outcomes.values()]))
-    return Outcome(word, (Reason(Cause.EACH_READING, reasons),), contrasts, times_needed)
 
 
 def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
@@ -262,6 +310,7 @@ def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
             "scale": entry.level or "",
             "facts": each_once(run.scale.facts for run in entry.runs),
             "claim": entry.rule.claim,
+            "claims": "; ".join(map(str, entry.outcome.claims)),
             "compared": "; ".join(compared(entry.outcome)),
             "paper_number": entry.rule.printed,
             "notebook": each_once(run.notebook for run in entry.runs)

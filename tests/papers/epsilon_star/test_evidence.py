@@ -70,9 +70,15 @@ def test_adult_is_judged_by_strategy_and_by_clipped_losses_alone():
     assert found.reading == network
     assert found.values["all below 0.3"][ONE] == pytest.approx([0.1, 0.3])
     assert len(found.values["all below 0.3"]) == 4
-    below = found.values["DP below baselines"]
+    below = found.values["DP not above baselines"]
     assert list(below) == [ONE, TWO]
     np.testing.assert_allclose(list(below.values()), [[0.1, -0.05], [0.05, 0.2]])
+    assert found.values["rises with epochs"] == pytest.approx([0.08, 0.1])
+    room = found.values["below the training epsilon"]
+    stars = found.values["all below 0.3"]
+    for name in (ONE, TWO):
+        epsilon = float(name.removeprefix("DP ").split(",")[0])
+        assert room[name] == pytest.approx([epsilon - value for value in stars[name]])
     with pytest.raises(ValueError, match=r"reading: expected one of .*128 tanh units"):
         ev.adult_evidence(frame, network="another")
 

@@ -192,7 +192,19 @@ def made_up(gain):
 
 def test_evidence_has_a_value_for_each_model_and_gains_are_paired():
     bounds = made_up(0.3)
-    values = dpsgd_evidence(bounds).values
+    # What is infinite is no guarantee, so that it counts in no mean.
+    behind = np.isinf(bounds["epsilon"]) & (bounds["method"] == "printed")
+    far = bounds.assign(bound=bounds["bound"].where(~behind, bounds["bound"] - 9.0))
+    (alone,) = dpsgd_evidence(far)
+    assert np.mean(alone.values["optimal at or above top/bottom"]) == pytest.approx(0.3 / 3)
+    assert alone.reading == dpsgd.READINGS["printed"]
+    others = bounds[bounds["method"] == "printed"]
+    readings = pd.concat([others.assign(method=name) for name in ("both_small", "no_threshold")])
+    assert [one.reading for one in dpsgd_evidence(bounds, readings)] == list(
+        dpsgd.READINGS.values()
+    )
+    (printed,) = dpsgd_evidence(bounds)
+    values = printed.values
     one_of_three = pytest.approx([0.3 / 3] * 5)
     assert values["optimal at or above top/bottom"] == one_of_three
     few = values["gain largest with few canaries"]["1,000 mislabelled against 10,000 mislabelled"]

@@ -20,7 +20,8 @@ from paperlib.papers.measured import kept_file, measured_table
 from paperlib.papers.panoramia import results as shared
 from paperlib.papers.settings import settings_beside
 from paperlib.papers.verdict import Estimate, Evidence
-from paperlib.papers.verdict.evidence import Level
+from paperlib.papers.verdict.earlier import replaces_images
+from paperlib.papers.verdict.evidence import Level, Sample
 from paperlib.report import paper_table
 
 KINDS = {"members": "real members", "generated": "generated", "nonmembers": "real non-members"}
@@ -357,8 +358,14 @@ def printed_on(dataset: str, evidence_of_run: Sequence[Evidence]) -> list[Eviden
     return [item for item in evidence_of_run if item.target.removeprefix("panoramia-") in ON_CELEBA]
 
 
-def level(dataset: str, target: str) -> Level:
-    """How near a data set is to the paper's for a table or figure."""
+def level(dataset: str, target: str, *, side: int = 0) -> Level:
+    """How near a data set is to the paper's for a table or figure; ``side`` is its number of pixels
+    a side, 0 for all.
+
+    Fewer pixels than the paper's make a substitute: the images are not those that it audits.
+    """
+    if replaces_images({"dataset": dataset, "side": side}):
+        return "substitute"
     if target == "panoramia-figure-13":
         in_the_paper = dataset == "celeba"
     else:
@@ -367,8 +374,8 @@ def level(dataset: str, target: str) -> Level:
 
 
 def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Evidence:
-    """Whether a bound rises with the training part, and at last by less than a third of the first
-    step.
+    """Whether a bound rises with the training part and, for Figure 2, at last by less than a third
+    of the first step; Appendix D.4 says that the bounds of Figure 11 rise on.
     """
     bounds = sizes.pivot(index="seed", columns="train", values=column).sort_index(axis=1)
     gains = bounds.diff(axis=1).iloc[:, 1:]
@@ -378,11 +385,10 @@ def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Eviden
     flattens: list[float] = []
     if len(gains.columns) > 1:
         flattens = shared.differences_by_game(gains.iloc[:, -1], gains.iloc[:, 0] / 3)
-    values = {
-        "rises": rises,
-        "flattens": flattens,
-        "enough training": Estimate(float(bounds.columns.max())),
-    }
+    values: dict[str, Sample] = {"rises": rises}
+    if target == "panoramia-figure-02":
+        values["flattens"] = flattens
+    values["enough training"] = Estimate(float(bounds.columns.max()))
     return Evidence(target, "game", values)
 
 

@@ -26,6 +26,7 @@ from paperlib.papers.panoramia.tables.pools import (
 )
 from paperlib.papers.panoramia.tables.shadows import STRONGER
 from paperlib.papers.verdict import Estimate, Evidence
+from paperlib.papers.verdict.earlier import distance_from_printed_o1
 from paperlib.report import paper_table
 
 _RARE = 0.01  # a value is rare where generated rows have it, or one as extreme, at most so often
@@ -321,6 +322,9 @@ def _table_six_evidence(runs: ResultsByConfig) -> Evidence:
     values = {
         "eps~ near 0": {name: _sample_of(runs, name, "panoramia") for name in names},
         "O(1) positive": {name: _sample_of(runs, name, "o1") for name in names},
+        "O(1) from the printed value": distance_from_printed_o1(
+            {name: _sample_of(runs, name, "o1") for name in names}
+        ),
         "null": {name: _sample_of(runs, name, "panoramia") for name in first.null},
         "trained enough": _above_printed(runs, longest),
     }
