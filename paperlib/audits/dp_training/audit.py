@@ -80,8 +80,10 @@ def audit_dp_training(
         divisor: What the noisy sum of gradients is divided by, a constant. None asks the
             optimizer, as that of Opacus, or else takes one that fits the loop: the expected batch
             size ``sampling_rate * len(data)``, its whole part, 1, or the number of records.
-        canaries: Records of the form of ``data[0]`` with large gradients in different directions, 2
-            or more; None takes records of ``data``, their first array times 100 and -100.
+        canaries: Records with large gradients in different directions, 2 or more, each of the form
+            of a record of ``data``: a tuple with a value for each of its arrays, or the value for a
+            single one. None makes eight of the first four records of ``data``: each one twice, the
+            floating-point numbers of its first array multiplied by 100 once and by -100 once.
         null: A record whose gradient is 0, such as one with label -100 for torch's cross-entropy.
             With it, adding a record is checked; without it, replacing one, which shows less. A
             null that changes the gradients of other records, as by a mean that leaves it out, is
@@ -104,9 +106,21 @@ def audit_dp_training(
         Tramer et al. (2022), "Debugging differential privacy", names the causes; the checks are
         ours.
 
-    >>> from paperlib.validity.dp_faults import made_up_records, train_with_fault
+    >>> import numpy as np
+    >>> def train(data, seed):  # logistic regression from weights 0, with the gradients returned
+    ...     x, y = data
+    ...     rng = np.random.default_rng(seed)
+    ...     gradients = []
+    ...     for _ in range(32):
+    ...         batch = rng.random(len(x)) < 0.25
+    ...         rows = (0.5 - y[batch])[:, None] * x[batch]
+    ...         rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    ...         noise = rng.normal(size=x.shape[1])
+    ...         gradients.append((rows.sum(axis=0) + noise) / (0.25 * len(x)))
+    ...     return np.array(gradients)
+    >>> x = np.random.default_rng(0).normal(size=(64, 8))
     >>> stated = {"clipping_norm": 1, "noise_multiplier": 1, "sampling_rate": 0.25, "steps": 32}
-    >>> print(audit_dp_training(train_with_fault, made_up_records(), **stated).headline)
+    >>> print(audit_dp_training(train, (x, x[:, 0] > 0), **stated).headline)
     DP-SGD: no fault found by 9 checks
     """
     check_in("(0, inf)", "clipping_norm", clipping_norm)
@@ -268,9 +282,10 @@ def assert_private(
         AssertionError: One line that says what was found.
         ValueError: As in `audit_dp_training`.
 
-    >>> from paperlib.validity.dp_faults import made_up_records, train_with_fault
+    >>> def train(data, seed):
+    ...     raise NotImplementedError("what is stated is judged before the loop is called")
     >>> stated = {"clipping_norm": 1, "noise_multiplier": 1, "sampling_rate": 0.25, "steps": 32}
-    >>> assert_private(train_with_fault, made_up_records(), epsilon=3, **stated)
+    >>> assert_private(train, [[0.0]] * 64, epsilon=3, **stated)
     Traceback (most recent call last):
     ...
     AssertionError: epsilon: noise multiplier 1, sampling rate 0.25 and 32 steps give epsilon 10.1
