@@ -2,9 +2,11 @@
 each.
 """
 
+import os
 import tomllib
 from collections.abc import Callable
 from copy import copy
+from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -16,6 +18,9 @@ Guess = Literal["adaptive", "both", "members", "nonmembers", "grid"]
 Design = Literal["randomized", "game", "played"]
 On = Literal["all", "completions"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "int8"]
+
+READ_LIMIT = "read_limit"
+"""The parameter of commands that read files of a user."""
 
 _Described = tuple[Callable[..., Any], str | dict[str, Any]]
 """`typer.Argument` or `typer.Option`, and the help of a parameter or its settings with the help."""
@@ -55,8 +60,40 @@ def add_commands(
     help_table = tomllib.loads(text)
     commands = {command.__name__.replace("_", "-"): command for command in called}
     for name, command in {**commands, **named}.items():
-        _describe(command, _parameters_in_help(help_table, name))
+        described = _parameters_in_help(help_table, name)
+        if READ_LIMIT in described:
+            command = _with_read_limit(command)
+        _describe(command, described)
         app.command(name, epilog="   |   ".join(help_table[name]["epilog"]))(command)
+
+
+def _with_read_limit(command: Callable[..., int | None]) -> Callable[..., int | None]:
+    """The command with an option more, which holds while it runs; its environment variable reaches
+    the processes that it starts.
+    """
+
+    @wraps(command)
+    def limited(*positional: Any, **named: Any) -> int | None:
+        from paperlib.core.reading.limits import READ_LIMIT_VARIABLE, parse_size, read_limit
+
+        limit = named.pop(READ_LIMIT)
+        if limit is None:
+            read_limit()  # a variable that holds no size is refused at once
+            return command(*positional, **named)
+        parse_size(limit, "--read-limit")
+        before = os.environ.get(READ_LIMIT_VARIABLE)
+        os.environ[READ_LIMIT_VARIABLE] = limit
+        try:
+            return command(*positional, **named)
+        finally:
+            del os.environ[READ_LIMIT_VARIABLE]
+            if before is not None:
+                os.environ[READ_LIMIT_VARIABLE] = before
+
+    plain = signature(command)
+    option = Parameter(READ_LIMIT, Parameter.KEYWORD_ONLY, default=None, annotation=str | None)
+    vars(limited)["__signature__"] = plain.replace(parameters=[*plain.parameters.values(), option])
+    return limited
 
 
 def _parameters_in_help(help_table: dict[str, Any], command: str) -> dict[str, _Described]:

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from paperlib.core.reading.limits import TEXT_BYTES, check_size, in_bytes
+from paperlib.core.reading.limits import check_size, check_text, in_bytes
 
 STANDARD_INPUT = "standard input"
 _PIECE = 1 << 20
@@ -59,21 +59,25 @@ def read_file(path: str | Path) -> bytes:
 
 def read_standard_input() -> bytes:
     """All text of standard input, within the limit."""
-    return read_stream(sys.stdin.buffer, memory_each=TEXT_BYTES)
+    return read_stream(sys.stdin.buffer, is_text=True)
 
 
-def read_stream(stream: Any, *, memory_each: int = 1) -> bytes:
+def read_stream(stream: Any, *, is_text: bool = False) -> bytes:
     """All bytes of a stream, read in pieces; a `TooLargeError` where they pass the limit.
 
     Args:
         stream: What has ``read(size)``.
-        memory_each: Bytes of memory that one byte will take in the end.
+        is_text: Whether the bytes will be cut into lines, which take more memory.
     """
     held = io.BytesIO()
+    lines = 0
     while piece := stream.read(_PIECE):
         held.write(piece)
-        size = held.tell()
-        check_size(memory_each * size, f"a text of more than {in_bytes(size)}")
+        if is_text:
+            lines += piece.count(b"\n")
+            check_text(held.tell(), lines, start="more than ")
+        else:
+            check_size(held.tell(), f"more than {in_bytes(held.tell())}")
     return held.getvalue()
 
 
@@ -88,6 +92,6 @@ def unpacked(data: bytes) -> bytes:
         return data
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            return read_stream(stream, memory_each=TEXT_BYTES)
+            return read_stream(stream, is_text=True)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"cannot be read: the gzip file is damaged ({error})") from None

@@ -107,9 +107,16 @@ def _rounded_up(needed: int) -> str:
     return f"{-(-needed // 10**9)}GB"
 
 
-def check_text(size: int, what: str = "its text") -> None:
-    """Refuse text of so many bytes, unpacked, that it cannot be cut into cells within the limit."""
-    check_size(TEXT_BYTES * size, f"{what} of {in_bytes(size)}")
+def check_text(size: int, lines: int, *, start: str = "") -> None:
+    """Refuse text, unpacked, that cannot be cut into lines within the limit.
+
+    Args:
+        size: Bytes of the text.
+        lines: Its lines, of at least one cell each.
+        start: Of the message, such as "more than ".
+    """
+    needed = TEXT_BYTES * size + CELL_BYTES * lines
+    check_size(needed, f"{start}{in_bytes(size)} of text in {lines:,} lines")
 
 
 def check_cells(rows: int, columns: int, *, bytes_each: int = 0, beside: int = 0) -> None:

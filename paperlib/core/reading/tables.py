@@ -146,7 +146,7 @@ def table_of(source: NamedBytes) -> Table:
 def decoded(data: bytes) -> str:
     """Text of a file in UTF-8, or in UTF-16 with a byte-order mark, compressed by gzip or not."""
     data = unpacked(data)
-    check_text(len(data))
+    check_text(len(data), data.count(b"\n"))
     encoding = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "UTF-8"
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
