@@ -123,6 +123,20 @@ def test_errors_and_logs_of_notebooks_steer_no_terminal(command, tmp_path, monke
     assert steers(log.read_text(encoding="utf-8")) == []
 
 
+CALLS = {
+    ("list",): 0,
+    ("doctor",): 0,
+    ("run", HOSTILE): 2,
+    ("run", "toy", "-p", f"{HOSTILE}=1"): 2,
+    ("run", "toy", "-p", f"m={HOSTILE}"): 2,
+    ("run", "toy", "--profile", HOSTILE): 2,
+    ("sweep", "toy", "-p", f"file={HOSTILE}", "--workers", "0", "--dry-run"): 0,
+    ("sweep", "toy", "-p", "m=1,2", "--workers", "0", "--dry-run"): 0,
+    ("sweep", "toy", "-p", f"m={HOSTILE}", "--workers", "0"): 2,
+}
+"""Words of a command to its exit code."""
+
+
 def test_names_of_notebooks_parameters_and_folders_steer_no_terminal(
     command, tmp_path, monkeypatch
 ):
@@ -134,17 +148,7 @@ def test_names_of_notebooks_parameters_and_folders_steer_no_terminal(
     notebook.write_text(text.replace("# A toy", "# A\\u001b[2J\\u202e toy"), encoding="utf-8")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PAPERLIB_DATA", str(folder))
-    for words, expected in {
-        ("list",): 0,
-        ("doctor",): 0,
-        ("run", HOSTILE): 2,
-        ("run", "toy", "-p", f"{HOSTILE}=1"): 2,
-        ("run", "toy", "-p", f"m={HOSTILE}"): 2,
-        ("run", "toy", "--profile", HOSTILE): 2,
-        ("sweep", "toy", "-p", f"file={HOSTILE}", "--workers", "0", "--dry-run"): 0,
-        ("sweep", "toy", "-p", "m=1,2", "--workers", "0", "--dry-run"): 0,
-        ("sweep", "toy", "-p", f"m={HOSTILE}", "--workers", "0"): 2,
-    }.items():
+    for words, expected in CALLS.items():
         code, out, error = command(*words)
         assert (code, steers(out + error)) == (expected, []), words
 
