@@ -5,6 +5,7 @@ JOBS    ?= 2
 SEEDS   ?= 1 2 3
 GPU_NB  ?= panoramia_images panoramia_dp epsilon_star_landscape panoramia_text nid_mia_benchmark
 PORT    ?= 8000
+RELEASE_PYTHON ?= $(PYTHON)
 BIN     := .venv/bin
 READY   := .venv/.ready
 HTML    := book/_build/html
@@ -15,7 +16,7 @@ LINT   := $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/pyright 
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: setup help book seeds rehearsal gpu test lint format run serve check pdf bench lock clean
+.PHONY: setup help book seeds rehearsal gpu test lint format run serve check pdf bench lock changelog release clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)  ## Create .venv with the locked versions and this package (done by every other target)
@@ -93,6 +94,12 @@ lock: $(READY)  ## Add what pyproject.toml newly asks for to requirements.lock a
 	@# Locked versions stay; to move one, delete its lines from requirements.lock first.
 	$(BIN)/python .ci/lock.py
 
+changelog: $(READY)  ## Move the lines of changes/ to a section of CHANGELOG.md, for the version and today
+	$(BIN)/towncrier build --version "$$($(BIN)/python .ci/release.py --version)"
+
+release: $(READY)  ## Build wheel and sdist, and test the wheel without the checkout; RELEASE_PYTHON=python3.14 TAG=1
+	$(BIN)/python .ci/release.py $(foreach python,$(RELEASE_PYTHON),--python $(python)) $(if $(filter 1,$(TAG)),--tag)
+
 clean:  ## Remove what was generated; committed results and .venv stay
-	rm -rf book/_build book/_generated book/notebooks runs build
+	rm -rf book/_build book/_generated book/notebooks runs build dist
 	rm -rf .pytest_cache .ruff_cache .hypothesis .benchmarks .import_linter_cache

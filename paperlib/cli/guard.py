@@ -168,7 +168,8 @@ def _import_message(error: ImportError) -> str:
         return f"a package cannot be imported: {_one_line(error)}"
     from paperlib.cli.install import missing_package
 
-    return missing_package(error.name)
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    return missing_package(error.name, words[0] if words else "")
 
 
 def _file_message(error: OSError) -> str:

@@ -27,6 +27,15 @@ _IMPORTED_AS = {
 }
 """Import names, in small letters, of packages that have another name on an index."""
 
+_EXTRA_OF_COMMAND = {
+    "audit-release": "features",
+    "audit-lm": "language",
+    "audit-texts": "language",
+    "audit-chat": "corpora",
+    "identifiers": "corpora",
+}
+"""Commands that need more than the package itself, each with the extra that has all of it."""
+
 _NAME = re.compile(rf"^name\s*=\s*[\"']{DISTRIBUTION}[\"']", re.MULTILINE)
 _EXTRA = re.compile(r"extra\s*==\s*[\"']([\w-]+)[\"']")
 
@@ -54,16 +63,30 @@ def install_command(extra: str = "") -> str:
     return f"pip install {option}{shlex.quote(target)}"
 
 
-def missing_package(module: str) -> str:
-    """One line for an import that failed: the package of ``module``, and the command that installs
-    it.
+def missing_package(module: str, command: str = "") -> str:
+    """One line for an import that failed: the package of ``module``, and what installs it.
+
+    Where several extras have the package, it is the one with all that ``command``, such as
+    "audit-lm", needs; otherwise the first in pyproject.toml.
     """
     first = module.partition(".")[0].lower()
     package = _IMPORTED_AS.get(first, first.replace("_", "-"))
+    extras = _extras_with(package)
+    if not extras:
+        return f"{module} is not installed"
+    extra = _EXTRA_OF_COMMAND.get(command, "")
+    if extra not in extras:
+        extra = extras[0]
+    return f"{package} is not installed; to get it: {install_command(extra)}"
+
+
+def _extras_with(package: str) -> list[str]:
+    """The extras that have a package, in the order of pyproject.toml."""
+    extras: list[str] = []
     for extra, packages in requirements().items():
         if package in map(_name, packages):
-            return f"{package} is not installed; to get it: {install_command(extra)}"
-    return f"{module} is not installed"
+            extras.append(extra)
+    return extras
 
 
 def requirements() -> dict[str, list[str]]:

@@ -38,7 +38,7 @@ def test_a_missing_module_names_its_extra_and_without_a_checkout_the_distributio
     monkeypatch,
 ):
     for module, package, extra in (
-        ("sklearn.linear_model", "scikit-learn", "train"),
+        ("sklearn.linear_model", "scikit-learn", "features"),
         ("torch", "torch", "train"),
         ("dp_accounting", "dp-accounting", "train"),
         ("PIL", "pillow", "images"),
@@ -53,6 +53,8 @@ def test_a_missing_module_names_its_extra_and_without_a_checkout_the_distributio
     monkeypatch.setattr(install, "checkout", lambda: None)
     assert install.install_command("train") == "pip install 'leakbound[train]'"
     assert install.missing_package("transformers").endswith("pip install 'leakbound[language]'")
+    for command, extra in (("audit-lm", "language"), ("audit-data", "train"), ("", "train")):
+        assert install.missing_package("torch", command).endswith(f"'leakbound[{extra}]'")
     assert install.missing_package("numpy").endswith("to get it: pip install leakbound")
     for extra in install.requirements():
         assert "paperlib" not in install.install_command(extra)
