@@ -95,7 +95,10 @@ class TargetRule:
         if level == "substitute":
             terms = tuple(_on_substitute(term) for term in self.terms)
             return replace(self, terms=terms)
-        return replace(self, runs=1) if self.unit == "identifiers" else self
+        if self.unit == "identifiers":
+            # It has all the identifiers there are, so that no look can be added.
+            return replace(self, runs=1, error=_WHOLE_ERROR)
+        return self
 
     def replaces_a_part(self, level: "Level") -> bool:
         """Whether evidence of this scale lacks a part that the claim is about: data, models or a
@@ -118,13 +121,16 @@ def _on_substitute(term: Term) -> Term:
     return replace(term, at_least=at_least, how=how)
 
 
+_WHOLE_ERROR = 0.05  # of all looks at a target together
+
+
 def error_of_look(look: int) -> float:
     """The error that a look may spend, 0.05 / 2^look, counted from 1.
 
     The errors of all looks sum to less than 0.05 however many there become, which a share of the
     looks so far (0.05 / K as K grows) does not.
     """
-    return 0.05 / 2**look
+    return _WHOLE_ERROR / 2**look
 
 
 _AS_WRITTEN = (
