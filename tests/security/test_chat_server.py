@@ -1,4 +1,4 @@
-"""A hostile chat server: what it can make a run wait for, hold in memory, keep, or send elsewhere."""
+"""A hostile chat server: what it can make a run wait for, hold, keep, or send elsewhere."""
 
 import base64
 import json

@@ -36,7 +36,8 @@ def audit_chat(
     Only the text before each identifier and its first digits are sent to the address.
     """
     from paperlib.audits import audit_chat, chat_questions
-    from paperlib.audits.language.endpoint import ANSWER_TOKENS, ChatEndpoint, KeptAnswers
+    from paperlib.audits.language.endpoint import ANSWER_TOKENS, ChatEndpoint
+    from paperlib.audits.language.kept_answers import KeptAnswers
     from paperlib.data.text.pieces import ReadLog
     from paperlib.io import config_hash
 
@@ -53,11 +54,17 @@ def audit_chat(
     questions = chat_questions(
         corpus, kinds=identifiers, before=before, shown=shown, limit=limit, seed=seed, log=skipped
     )
-    prompts = [(question.prompt, question.answer) for question in questions]
-    asked = config_hash({"questions": prompts, "tries": tries})
+    pairs = [(question.prompt, question.answer) for question in questions]
+    request = {**endpoint.body(""), "model": ""}  # which has a name of its own below
+    asked = config_hash({"questions": pairs, "tries": tries, "request": request})
     settings = {"model": model, "address": endpoint.url, "corpus or option": asked}
-    kept = KeptAnswers(file, settings, date=datetime.now(UTC).date().isoformat())
-    left = len(questions) * tries - len(kept.answers)
+    kept = KeptAnswers(
+        file,
+        settings,
+        [question.prompt for question in questions for _ in range(tries)],
+        date=datetime.now(UTC).date().isoformat(),
+    )
+    left = kept.left
     characters = sum(len(question.prompt) for question in questions) // len(questions)
     tokens = left * (50 + characters // 2)
     cost = f"about {tokens:,} tokens sent, {left * ANSWER_TOKENS:,} received at most"
@@ -71,15 +78,16 @@ def audit_chat(
         if not sys.stdin.isatty():
             raise ValueError("--yes: needed to send these requests where nobody can be asked")
         typer.confirm("Send them?", abort=True, err=True)
-    named = f"{model} at {endpoint.host} ({kept.first['date']})"
-    audit = audit_chat(
-        questions,
-        kept.through(endpoint),
-        tries=tries,
-        model=named,
-        delta=delta,
-        confidence=confidence,
-    )
+    with kept.through(endpoint) as complete:
+        named = f"{model} at {endpoint.host} ({kept.first['date']})"
+        audit = audit_chat(
+            questions,
+            complete,
+            tries=tries,
+            model=named,
+            delta=delta,
+            confidence=confidence,
+        )
     facts = wishes.parts(
         owner,
         {"Model": named, "Corpus": corpus},
