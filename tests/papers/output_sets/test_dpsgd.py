@@ -5,6 +5,7 @@ computation.
 import math
 from dataclasses import replace
 from functools import wraps
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,11 @@ import pytest
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.core import MembershipScores
-from paperlib.io import RunResult, file_sha256, write_result
+from paperlib.io import RunResult, file_sha256, read_result, write_result
 from paperlib.papers.measured import measured_table
 from paperlib.papers.output_sets import dpsgd, dpsgd_models
 from paperlib.papers.output_sets.claims import dpsgd_evidence
+from paperlib.papers.verdict.evidence import from_dict
 from paperlib.training import epsilon_of
 from tests.refusals import refused
 
@@ -188,6 +190,16 @@ def made_up(gain):
         for extra in [gain * (method == "printed" and panel.startswith("1,000"))]
     ]
     return pd.DataFrame(rows)
+
+
+def test_the_committed_record_is_that_of_the_committed_table():
+    path = Path(__file__).parents[3] / "book" / "measured" / "output_set_dpsgd.csv"
+    table, _ = measured_table(str(path))
+    (evidence,) = dpsgd_evidence(table)
+    (kept,) = read_result(path.with_suffix(".json")).records
+    recorded, scale = from_dict(kept)
+    assert (recorded.reading, scale.level) == (evidence.reading, "paper's data")
+    assert recorded.samples() == evidence.samples()
 
 
 def test_evidence_has_a_value_for_each_model_and_gains_are_paired():
