@@ -11,11 +11,13 @@ from typing import Any, Literal, NamedTuple, get_args
 from paperlib.attacks.language.completions import LearnedText
 from paperlib.core import check_choice
 from paperlib.core.checks import check_list
+from paperlib.core.visible import visible_text
 
 On = Literal["all", "completions"]
 """What training took its loss from: whole texts, or completions and the assistant's turns alone."""
 
 _ROLES = {"human": "user", "gpt": "assistant"}  # of conversations, as templates name them
+_LONGEST_REASON = 300  # characters of what a template says
 _MARK = re.compile(r"{%-?\s*generation\b")  # in a template, before what the assistant writes
 
 
@@ -156,8 +158,8 @@ class ChatTemplate:
         self._check_template()
         try:
             return self._tokenizer.apply_chat_template(messages, tools=tools, **options)
-        except (TemplateError, TypeError) as error:
-            reason = " ".join(str(error).split())
+        except (TemplateError, TypeError, ArithmeticError, RecursionError) as error:
+            reason = visible_text(" ".join(str(error).split()), _LONGEST_REASON)
             raise ValueError(
                 f"holds a chat that the template of {self._model} refuses: {reason}"
             ) from error
