@@ -28,16 +28,23 @@ from paperlib.core.checks import (
     check_delta,
     check_ids,
     check_index,
-    check_ties,
+    find_ties,
     unit_means,
 )
+from paperlib.core.facts import NAMES_GIVEN
 from paperlib.core.near_rows import near_rows_share_coins, principal_axes
 from paperlib.core.reading.columns import check_features
-from paperlib.core.results import AuditResult, round_down, table
+from paperlib.core.results import AuditResult, table
+from paperlib.words.audits import features as words
 from paperlib.words.claims import ceiling_note, lower_bound_claim, unit_sentence
 from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
-from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions
-from paperlib.words.records import near_rows
+from paperlib.words.designs import (
+    CONDITIONS,
+    THE_PROCEDURE,
+    near_rows,
+    score_assumptions,
+    tie_warnings,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +58,6 @@ _FEWEST = 20  # rows that a feature agrees with by chance in one of a million au
 _LEARNING, _ROW_ORDER = 1, 4  # streams of a seed: no two draws of an audit are from one
 _KNOTS = 6  # of the curve of a feature; chosen
 _CURVED = 0.3  # scale of the curved parts beside the straight ones: curves are shrunk more
-_NAMES_GIVEN = "the names given"  # what a claim calls the unit of a record
 
 
 class Classifier(Protocol):
@@ -185,11 +191,7 @@ class FeaturesResult(AuditResult):
 
     @property
     def headline(self) -> str:
-        return (
-            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, confidence "
-            f"{self.confidence:g}; {self.correct} of {self.guesses} guesses right, {self.learned} "
-            f"in the learned order, {self.total} examples)"
-        )
+        return words.headline(self)
 
     @property
     def curve(self) -> "pd.DataFrame":
@@ -286,8 +288,7 @@ def audit_features(
         condition=CONDITIONS[design],
         assumptions=(
             *score_assumptions(design),
-            "which example is guessed next, and which is only looked at, depends on nothing but "
-            f"the features and the coins revealed before it; threshold search: {best.words}",
+            words.learned_order(best.words),
             THE_PROCEDURE,
             *assumptions,
         ),
@@ -307,7 +308,7 @@ def audit_features(
         adjacency=adjacency_of(design),
         design=design,
         direction="higher",
-        **record_facts(coins=coins, plan=plan, unit="" if unit is None else _NAMES_GIVEN),
+        **record_facts(coins=coins, plan=plan, unit="" if unit is None else NAMES_GIVEN),
         curve_guesses=path.guesses[curve],
         curve_correct=path.correct[curve],
         curve_bound=best.bounds(curve),
@@ -349,7 +350,7 @@ def _records(features: Any, membership: ArrayLike | Coins, unit: Sequence[Any] |
         return _Records(*_unit_rows(rows, members, unit), reading)
     if isinstance(membership, Coins) and membership.unit:
         return _Records(rows, members, reading)
-    ties = check_ties("features", rows[members], rows[~members])
+    ties = tie_warnings(find_ties("features", rows[members], rows[~members]))
     near = near_rows_warnings("features", rows, members)
     return _Records(rows, members, (*reading, *ties, *near))
 
@@ -396,7 +397,7 @@ def _game_of(records: _Records, design: Design, seed: int) -> _Records:
 def _example(coins: Coins | None, unit: Sequence[Any] | None) -> str:
     """The sentence of a claim on what one record is; "" where it is one row."""
     if unit is not None:
-        return unit_sentence(_NAMES_GIVEN)
+        return unit_sentence(NAMES_GIVEN)
     return one_example(coins) if coins else ""
 
 

@@ -12,13 +12,14 @@ from scipy.special import bdtr, logit
 
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit_scores
-from paperlib.bounds import fair_coin_p_value, one_run_epsilon
+from paperlib.bounds import OneRunResult, OutputSetResult, fair_coin_p_value, one_run_epsilon
 from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE
 from paperlib.core import AuditResult, FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
 from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
 from paperlib.core.intervals import upper_rate
 from paperlib.words.audits import labels as words
 from paperlib.words.claims import ceiling_note, lower_bound_claim
+from paperlib.words.one_run import one_run_assumptions, output_set_assumptions
 
 _COINS, _TIES = 11, 12  # streams of a seed: no two draws of an audit are from one
 
@@ -146,7 +147,7 @@ def audit_labels(
     played = audit_scores(
         scores, delta=delta, confidence=confidence, guess=guess, design="played", seed=seed
     )
-    audits = tuple(_about_labels(audit, tossed) for audit in played)
+    audits = tuple(_about_labels(audit, tossed, guess) for audit in played)
     if unseen is not None:
         _check_measurable(unseen, tossed, delta, reference)
         others = _pairs(**unseen)
@@ -251,9 +252,20 @@ def _class_warnings(pairs: _Pairs) -> tuple[str, ...]:
     return ()
 
 
-def _about_labels(audit: ScoreAudit, tossed: bool) -> ScoreAudit:
+def _assumptions(result: AuditResult, coins: str, guess: Guess) -> tuple[str, ...]:
+    """What the result of an audit of scores takes for granted where ``coins`` is what it does of
+    labels and proxies; ``guess`` is that of the main audit.
+    """
+    if isinstance(result, OutputSetResult):
+        return output_set_assumptions(coins, result.delta, result.guess)
+    search = cast(OneRunResult, result).search
+    return one_run_assumptions(coins, guess, search)
+
+
+def _about_labels(audit: ScoreAudit, tossed: bool, guess: Guess) -> ScoreAudit:
     """The same audit, speaking of labels; its coins are its own and give no warning. Where no coin
-    was tossed before training it is a measurement of epsilon plus the gap.
+    was tossed before training it is a measurement of epsilon plus the gap. ``guess`` is that of the
+    main audit.
     """
     result = audit.result
     if result is None:
@@ -267,7 +279,7 @@ def _about_labels(audit: ScoreAudit, tossed: bool) -> ScoreAudit:
         "claim": bound,
         "adjacency": "label",
         "condition": words.CONDITIONS[basis],
-        "assumptions": (words.ASSUMPTIONS[basis], *result.assumptions[1:]),
+        "assumptions": _assumptions(result, words.ASSUMPTIONS[basis], guess),
         # Those of the coins, which were drawn here; the sentences of refusals are added again.
         "warnings": (),
     }
@@ -321,7 +333,7 @@ def _after_gap(
         ceiling=ceiling,
         claim=lower_bound_claim(best["epsilon"], 0.0, confidence, "label", ceiling=ceiling),
         condition=words.CONDITIONS["unseen"],
-        assumptions=(words.ASSUMPTIONS["unseen"], *measured.assumptions[1:]),
+        assumptions=words.assumptions_after_gap(len(counts)),
         notes=(ceiling_note(pairs.labels.size, ceiling),),
     )
 

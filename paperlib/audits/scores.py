@@ -32,34 +32,26 @@ from paperlib.core import (
     check_scores,
     reversed_direction,
 )
-from paperlib.core.checks import check_ids, check_ties, unit_means
+from paperlib.core.checks import check_ids, find_ties, unit_means
 from paperlib.core.direction import REVERSED_LEVEL
-from paperlib.core.facts import Refusal, RefusalCode, reasons
+from paperlib.core.facts import NAMES_GIVEN, Refusal, reasons
 from paperlib.core.sealed import check_loaded
+from paperlib.words.audits import scores as words
 from paperlib.words.claims import unit_sentence
 from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
-from paperlib.words.directions import PROBABLY_REVERSED, SAYS_NOTHING
+from paperlib.words.designs import tie_warnings
 
 ById = Mapping[Any, Any] | pd.DataFrame
 """Values by id: a mapping, or a table with a column of ids."""
 
 Kind = Literal["scores", "losses"]
 
-_MAIN = ScoreAudit(
-    title="One training run, every threshold",
-    kind="lower bound",
-    purpose="The main number: a lower bound on epsilon of the training procedure, from one model.",
-)
+_MAIN = ScoreAudit(title=words.MAIN_TITLE, kind="lower bound", purpose=words.MAIN_PURPOSE)
 _OUTPUT_SET = ScoreAudit(
-    title="One training run, optimal output set",
-    kind="lower bound",
-    purpose="Where to guess is learned on one half of the scores and tested on the other; strong "
-    "when members sit in the middle or in several places.",
+    title=words.OUTPUT_SET_TITLE, kind="lower bound", purpose=words.OUTPUT_SET_PURPOSE
 )
 _EPSILON_STAR = ScoreAudit(
-    title="Epsilon*",
-    kind="measurement",
-    purpose="How well one threshold on the loss tells this model's training records from others.",
+    title=words.EPSILON_STAR_TITLE, kind="measurement", purpose=words.EPSILON_STAR_PURPOSE
 )
 
 
@@ -238,7 +230,7 @@ def audit_losses(
     member_means, _ = unit_means(scores.member, unit[0])
     nonmember_means, _ = unit_means(scores.nonmember, unit[1])
     scores = MembershipScores(member_means, nonmember_means, higher_means_member=False)
-    return audit_scores(scores, unit="the names given", **options)
+    return audit_scores(scores, unit=NAMES_GIVEN, **options)
 
 
 def audit_scores(
@@ -296,7 +288,8 @@ def audit_scores(
         unit = coins.unit or None
     reading: tuple[str, ...] = ()
     if unit is None:
-        reading = check_ties("scores", unsorted.member, unsorted.nonmember)
+        ties = find_ties("scores", unsorted.member, unsorted.nonmember)
+        reading = tie_warnings(ties)
     reading += rounded(unsorted)
     if coins is not None:
         reading += seed_warnings(coins)
@@ -388,12 +381,7 @@ def equal_scores(scores: MembershipScores) -> Refusal | None:
     values = np.unique(scores.pooled()[0] + 0.0)  # no -0
     if values.size > 1 or (scores.higher_means_member and values[0] in (0, 1)):
         return None
-    steps = (
-        "compute them again with all their digits, each from its own record",
-        "if they stay equal, take another score",
-    )
-    sentence = f"all scores are {values[0]:g}, {SAYS_NOTHING}; {'; '.join(steps)}"
-    return Refusal(code=RefusalCode.EQUAL_SCORES, sentence=sentence, steps=steps)
+    return words.equal_scores(float(values[0]))
 
 
 def rounded(scores: MembershipScores) -> tuple[str, ...]:
@@ -401,11 +389,8 @@ def rounded(scores: MembershipScores) -> tuple[str, ...]:
     values, times = np.unique(scores.pooled()[0] + 0.0, return_counts=True)  # no -0
     if values.size <= 2 or 2 * times.max() <= len(scores):
         return ()
-    return (
-        f"{times.max() / len(scores):.0%} of the scores are {values[times.argmax()]:g}: if they "
-        "were rounded, or computed in 16 bits, a leak among them is not seen; compute them in 64 "
-        "bits",
-    )
+    share = float(times.max() / len(scores))
+    return (words.rounded(share, float(values[times.argmax()])),)
 
 
 def _other_direction(
@@ -430,17 +415,14 @@ def _other_direction(
     )
     if result.epsilon == 0:
         return None
-    sentence = f"the scores show a leak in the other direction, {PROBABLY_REVERSED}"
-    return Refusal(code=RefusalCode.OTHER_DIRECTION, sentence=sentence)
+    return words.other_direction()
 
 
 def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bool) -> ScoreAudit:
     """The audit with its result, or with the reason why these scores do not allow it."""
     # It would look at both ends of the scores, and show what the other direction gives.
     if is_reversed:
-        return replace(
-            audit, refused="direction or membership is probably reversed; settle that first"
-        )
+        return replace(audit, refused=words.SETTLE_DIRECTION)
     try:
         return replace(audit, result=run())
     except ValueError as error:
@@ -452,11 +434,5 @@ def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> 
     chosen = delta if delta > 0 else None
     results = epsilon_star(losses.member, losses.nonmember, delta=chosen, confidence=confidence)
     star = results.trusted
-    used = f"Epsilon* is taken at delta = {star.delta:.3g}, as given."
-    if chosen is None:
-        used = (
-            f"Epsilon* is taken at delta = {star.delta:.3g}, which is 1 / (n log n) for n = "
-            f"{star.n_train} training losses, since its parametric version needs one above 0 and "
-            "none was given."
-        )
+    used = words.delta_of_epsilon_star(star.delta, star.n_train, is_default=chosen is None)
     return replace(star, notes=(used, *star.notes))

@@ -98,16 +98,9 @@ def combine(
 def _main_audit(result: "AuditResult") -> "ScoreAudit":
     """The result of `combine_runs` with its title and its purpose."""
     from paperlib.core import ScoreAudit
+    from paperlib.words.one_run import RUNS_PURPOSE, RUNS_TITLE
 
-    return ScoreAudit(
-        title="Several training runs, every threshold",
-        kind="lower bound",
-        purpose=(
-            "The main number: a lower bound on epsilon of the training procedure, from all of "
-            "its runs."
-        ),
-        result=result,
-    )
+    return ScoreAudit(title=RUNS_TITLE, kind="lower bound", purpose=RUNS_PURPOSE, result=result)
 
 
 def _checksums(files: Sequence[str], loaded: "Sequence[LoadedScores]") -> dict[str, str]:
@@ -148,11 +141,12 @@ def _with_coins(
 ) -> "ScoreAudit":
     """The audit, with what the coins of each run say, and what one record is."""
     from paperlib.words.coins import membership_assumption, one_example
+    from paperlib.words.one_run import of_run
 
     for number, coins in enumerate(tossed, 1):
         coins.check_alone(design, unit)
         example = one_example(coins) if number == 1 else ""
-        audit = audit.with_claim(example, f"run {number}: {membership_assumption(coins)}")
+        audit = audit.with_claim(example, of_run(number, membership_assumption(coins)))
     return audit.with_claim("", **_facts_of_runs(tossed, unit))
 
 
@@ -162,12 +156,13 @@ def _warnings(
     """What is doubtful in the files and in the coins, each with the file or the run."""
     from paperlib.audits.scores import rounded
     from paperlib.words.coins import seed_warnings
+    from paperlib.words.one_run import warnings_of_run
 
     warnings: list[str] = []
     for file, run in zip(files, loaded, strict=True):
         warnings += [f"{file}: {text}" for text in (*run.warnings, *rounded(run.scores))]
     for number, coins in enumerate(tossed, 1):
-        warnings += [f"run {number}: {text}" for text in seed_warnings(coins)]
+        warnings += warnings_of_run(number, seed_warnings(coins))
     return tuple(warnings)
 
 

@@ -5,6 +5,7 @@ allowed.
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -268,9 +269,37 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
         )
 
 
+@dataclass(frozen=True)
+class TiedRecords:
+    """What is odd about the equal values of records that were not refused."""
+
+    name: str  # what errors and warnings call the records
+    rows: int
+    equal: int  # rows that are equal to another one; 0 where chance explains those there are
+    neighbours_share_coins: bool  # rows of neighbouring rank stand on one side too often
+
+
 def check_ties(
     name: str, members: Any, nonmembers: Any = None, *, ways: str = _WAYS
 ) -> tuple[str, ...]:
+    """Refuse copies of records as `find_ties` does; what is odd about the others, in words."""
+    ties = find_ties(name, members, nonmembers, ways=ways)
+    warnings: list[str] = []
+    if ties.equal:
+        warnings.append(
+            f"{name}: {ties.equal:,} of {ties.rows:,} are equal to another one; check for copies"
+        )
+    if ties.neighbours_share_coins:
+        warnings.append(
+            f"{name}: neighbours in rank are members, or not, together far more often than "
+            "coins of their own make them: does each row have its own coin? If several rows "
+            "share one, such as those of one customer, or epochs of one record, say so: unit=, "
+            "or `paperlib audit --unit COLUMN`"
+        )
+    return tuple(warnings)
+
+
+def find_ties(name: str, members: Any, nonmembers: Any = None, *, ways: str = _WAYS) -> TiedRecords:
     """Refuse values, shape (n,), or rows, shape (n, d), that are equal too often for independent
     records.
 
@@ -285,12 +314,17 @@ def check_ties(
         Independent records are refused with probability 0.002 at most, in the Poisson
         approximation and where the chance of membership changes smoothly with the value.
 
-    Returns:
-        A warning where a few rows are equal, or values in more than seven digits more often than
-        numbers of their precision meet, and one where rows with neighbouring values seem to share
-        their coins.
+    Args:
+        name: What errors and warnings call the records.
+        members, nonmembers: Values or rows of each side; all of one side where there is no other.
+        ways: What an error advises.
 
-    >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
+    Returns:
+        The number of rows that are equal where these are few, or where values in more than seven
+        digits are equal more often than numbers of their precision meet; and whether rows with
+        neighbouring values seem to share their coins.
+
+    >>> find_ties("losses", np.repeat(np.arange(30.0), 3))
     Traceback (most recent call last):
     ...
     ValueError: losses: each of 30 different values stands 3 times or a multiple of it: copies of a
@@ -308,21 +342,13 @@ def check_ties(
         )
     numbers = np.bincount(times, minlength=3)  # of values that stand so many times
     _check_numbers_of_ties(name, numbers, ways)
-    warnings: list[str] = []
-    if _are_odd(values, times, numbers):
-        share = f"{int(times[times > 1].sum()):,} of {int(times.sum()):,}"
-        warnings.append(f"{name}: {share} are equal to another one; check for copies")
+    equal = int(times[times > 1].sum()) if _are_odd(values, times, numbers) else 0
+    share_coins = False
     if len(sides) == 2:
         _check_sides_of_ties(name, sides, ways)
         member = np.arange(keys.size) < len(sides[0])
-        if sides[0].ndim == 1 and neighbours_share_coins(keys, member):
-            warnings.append(
-                f"{name}: neighbours in rank are members, or not, together far more often than "
-                "coins of their own make them: does each row have its own coin? If several rows "
-                "share one, such as those of one customer, or epochs of one record, say so: unit=, "
-                "or `paperlib audit --unit COLUMN`"
-            )
-    return tuple(warnings)
+        share_coins = sides[0].ndim == 1 and neighbours_share_coins(keys, member)
+    return TiedRecords(name, keys.size, equal, share_coins)
 
 
 def _row_keys(side: NDArray[Any]) -> NDArray[Any]:
@@ -359,7 +385,7 @@ def _times(count: int) -> str:
 
 
 def _too_many_equal(times: int, fewer: int, equal: int, more_often: int, level: float) -> bool:
-    """Whether (j + 1) N(j-1) N(j+1) >= j Nj^2 fails by more than chance explains; see `check_ties`.
+    """Whether (j + 1) N(j-1) N(j+1) >= j Nj^2 fails by more than chance explains; see `find_ties`.
 
     The error is shared by three events: Nj far above its mean, N(j-1) far below, and N(j+1) far
     below.

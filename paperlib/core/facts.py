@@ -13,6 +13,11 @@ Sided = Literal["one", "two"]
 ScoreDirection = Literal["higher", "lower", ""]
 """Which scores point to members; "" where the audit takes no scores."""
 
+NAMES_GIVEN = "the names given"
+"""The unit of a record whose units have names that stand in no column; else a unit is the column's
+name, or what an audit made, such as "canary".
+"""
+
 
 class RefusalCode(StrEnum):
     """Why the number of an audit is no answer."""

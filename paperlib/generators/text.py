@@ -341,19 +341,29 @@ def _runs(rows: NDArray[Any], length: int) -> NDArray[np.int64]:
     return np.ascontiguousarray(windows).reshape(-1, length)
 
 
+@dataclass(frozen=True)
+class CopiedText:
+    """How much of a generator's training text its chunks repeat, as shares of the chunks."""
+
+    run: int  # tokens in a row that count as repeated
+    copied: float  # share of generated chunks that hold such a run of the training text
+    by_chance: float  # share of chunks of other real text that do
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether generated chunks repeat it by 2 points more than other real text does."""
+        return self.copied > self.by_chance + 0.02
+
+
 def copied_text(
     generated: IntArray, trained_on: IntArray, real: IntArray, *, length: int
-) -> tuple[str, ...]:
-    """Warning that generated chunks repeat training text by 2 points more than other real text
-    does.
+) -> CopiedText:
+    """Compare generated chunks and other real ones with training text, all of shape (n, length) or
+    longer, by runs of three quarters of ``length`` tokens.
     """
     run = max(1, round(0.75 * length))
-    copied = copied_share(generated, trained_on, length=run)
-    by_chance = copied_share(real, trained_on, length=run)
-    if copied <= by_chance + 0.02:
-        return ()
-    return (
-        f"the generator copies: {copied:.1%} of its chunks hold {run} tokens in a row of its "
-        f"training text (other real text: {by_chance:.1%}); stop its training earlier or give it "
-        "more text",
+    return CopiedText(
+        run=run,
+        copied=copied_share(generated, trained_on, length=run),
+        by_chance=copied_share(real, trained_on, length=run),
     )

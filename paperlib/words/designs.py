@@ -1,6 +1,13 @@
 """What an audit takes for granted of the coins that decided membership, and doubts about them."""
 
+from typing import TYPE_CHECKING
+
+from paperlib.core.checks import TiedRecords
 from paperlib.core.options import Guess
+from paperlib.core.results import round_down
+
+if TYPE_CHECKING:
+    from paperlib.bounds.one_run.fair_coins import GameSpread
 
 CONDITIONS = {
     "randomized": "assumes that a fair coin tossed before training decided each record",
@@ -29,11 +36,17 @@ GUESSED: dict[Guess, str] = {
 TOSS_NOW = 'design="game" (`--design game` in the shell) tosses coins now'
 
 
-def score_assumptions(design: str, *, examples: str = "audit") -> tuple[str, str]:
-    """What an audit of scores takes for granted: the coins of its design, and what a score depends
-    on.
+SCORE_DEPENDS = (
+    "a score depends on the example and the trained model, not on membership in any other way"
+)
+"""What a score depends on."""
+
+
+def coin_assumption(design: str, *, examples: str = "audit") -> str:
+    """What an audit takes for granted of the coins of its design; ``examples`` says which of its
+    examples have them.
     """
-    coins = {
+    return {
         "randomized": f"every {examples} example was included in training by its own fair coin, "
         "tossed before training",
         "game": "members and non-members come from one distribution, none the twin of another, so "
@@ -43,10 +56,13 @@ def score_assumptions(design: str, *, examples: str = "audit") -> tuple[str, str
         "played": f"after training a fair coin decided for each {examples} example shown whether "
         "it is a member or a non-member from the same distribution",
     }[design]
-    return (
-        coins,
-        "a score depends on the example and the trained model, not on membership in any other way",
-    )
+
+
+def score_assumptions(design: str) -> tuple[str, str]:
+    """What an audit of scores takes for granted: the coins of its design, and what a score depends
+    on.
+    """
+    return coin_assumption(design), SCORE_DEPENDS
 
 
 def uneven_counts(members: int, nonmembers: int, chance: float, bound: float) -> str:
@@ -71,6 +87,42 @@ def equal_counts(chance: float) -> str:
         "exactly as many members as non-members: fair coins give that with probability "
         f"{chance:.2g}. If the counts were fixed, this design does not hold, since it needs "
         f"coins tossed before training; {TOSS_NOW}"
+    )
+
+
+def near_rows(name: str) -> str:
+    """The warning about rows that are near to each other in all features, and share their side."""
+    return (
+        f"{name}: rows that are near to each other are members, or not, together far more often "
+        "than coins of their own make them: does each row have its own coin? If several rows "
+        "share one, such as those of one customer, or crops of one image, say so: unit="
+    )
+
+
+def tie_warnings(ties: TiedRecords) -> tuple[str, ...]:
+    """The warnings about equal records, and about neighbours in rank that share their side."""
+    warnings: list[str] = []
+    if ties.equal:
+        share = f"{ties.equal:,} of {ties.rows:,}"
+        warnings.append(f"{ties.name}: {share} are equal to another one; check for copies")
+    if ties.neighbours_share_coins:
+        warnings.append(
+            f"{ties.name}: neighbours in rank are members, or not, together far more often than "
+            "coins of their own make them: does each row have its own coin? If several rows "
+            "share one, such as those of one customer, or epochs of one record, say so: unit=, "
+            "or `paperlib audit --unit COLUMN`"
+        )
+    return tuple(warnings)
+
+
+def other_games(spread: "GameSpread") -> str:
+    """How the bounds of games vary that differ in their seed alone, without a full stop."""
+    low = round_down(spread.lowest)
+    mean = round_down(spread.mean)
+    high = round_down(spread.highest)
+    return (
+        f"{spread.games} games with other seeds: lowest {low:.3f}, mean {mean:.3f}, "
+        f"highest {high:.3f}; picking the largest is a search that the confidence does not cover"
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from paperlib.core.direction import Reversal
 from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.core.results import round_down
+from paperlib.words.one_run import of_run
 
 PROBABLY_REVERSED = (
     "so the direction of the score or the membership is probably reversed and a leak may be "
@@ -36,7 +37,7 @@ def refusals_of_runs(reversals: Sequence[Reversal | None]) -> tuple[Refusal, ...
     together: list[Refusal] = []
     for number, reversal in enumerate(reversals, 1):
         for refusal in refusals(reversal):
-            together.append(replace(refusal, sentence=f"run {number}: {refusal.sentence}"))
+            together.append(replace(refusal, sentence=of_run(number, refusal.sentence)))
     return tuple(together)
 
 

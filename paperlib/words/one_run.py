@@ -4,10 +4,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from paperlib.core.facts import Adjacency
-from paperlib.core.options import Design
+from paperlib.core.options import Design, Guess
 from paperlib.core.results import round_down
 from paperlib.words.claims import NEIGHBOURS, lower_bound_claim
-from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions
+from paperlib.words.designs import (
+    CONDITIONS,
+    SCORE_DEPENDS,
+    THE_PROCEDURE,
+    score_assumptions,
+    threshold_search,
+)
 
 if TYPE_CHECKING:
     from paperlib.bounds.one_run.audit import OneRunResult
@@ -111,10 +117,24 @@ def f_dp_assumptions(design: Design, family: str, delta: float, tests: int) -> t
     )
 
 
-def output_set_assumptions(design: Design, delta: float, guess: str) -> tuple[str, ...]:
-    """Conditions of a bound from a set of scores that was chosen on other scores."""
+def one_run_assumptions(coins: str, guess: Guess, search: str) -> tuple[str, ...]:
+    """Conditions of a bound from one run.
+
+    Args:
+        coins: What is taken for granted of the coins, such as `designs.coin_assumption`.
+        guess: The guesses that were made.
+        search: How their number was searched, in words.
+    """
+    return (coins, SCORE_DEPENDS, threshold_search(guess, search), THE_PROCEDURE)
+
+
+def output_set_assumptions(coins: str, delta: float, guess: str) -> tuple[str, ...]:
+    """Conditions of a bound from a set of scores that was chosen on other scores; ``coins`` is what
+    is taken for granted of the coins of the evaluation examples.
+    """
     conditions = [
-        *score_assumptions(design, examples="evaluation"),
+        coins,
+        SCORE_DEPENDS,
         (
             "the output set was chosen on the selection scores alone; no evaluation example is "
             "among them"
@@ -138,9 +158,40 @@ MAYBE_ONE_SPLIT = (
 """The warning about runs of equal sizes."""
 
 
+def near_counts(counts: list[int], chance: float) -> str:
+    """The warning about runs whose numbers of members lie closer together than fair coins make
+    them.
+
+    Args:
+        counts: Members of each run.
+        chance: Bound on the probability of counts at least this close.
+    """
+    listed = ", ".join(f"{count:,}" for count in counts[:8])
+    if len(counts) > 8:
+        listed = f"{listed}, ..."
+    return (
+        f"the runs have {listed} members, closer together than coins of their own make them "
+        f"(p = {chance:.2g}): if that is one split, from which rows were lost, or one run under "
+        "two names, its coins count once and the bound does not hold; to check, give a record one "
+        "name in all runs (--id-column, in Python ids)"
+    )
+
+
+RUNS_TITLE = "Several training runs, every threshold"
+RUNS_PURPOSE = (
+    "The main number: a lower bound on epsilon of the training procedure, from all of its runs."
+)
+"""Title and purpose of an audit of several runs."""
+
+
+def of_run(number: int, text: str) -> str:
+    """What is said of one of several runs, with its number, counted from 1, before it."""
+    return f"run {number}: {text}"
+
+
 def warnings_of_run(number: int, warnings: Sequence[str]) -> tuple[str, ...]:
     """The warnings of one of several runs, counted from 1."""
-    return tuple(f"run {number}: {text}" for text in warnings)
+    return tuple(of_run(number, text) for text in warnings)
 
 
 OF_ALL_RUNS = "It speaks of one training by the procedure that all runs followed."

@@ -98,7 +98,7 @@ def plain_verdict(
         claimed_epsilon = check_nonnegative("claimed_epsilon", claimed_epsilon)
     reasons = (*refusals, *result.refusals)
     if reasons:
-        return _no_answer(reasons[0], claimed_epsilon)
+        return _no_answer(reasons[0], claimed_epsilon, what)
     if result.epsilon is None or kind != "lower bound":
         return _measured(result, claimed_epsilon)
     every_warning = tuple(dict.fromkeys((*warnings, *result.warnings)))
@@ -131,11 +131,13 @@ def audit_verdict(
     )
 
 
-def _no_answer(refusal: Refusal, claimed_epsilon: float | None) -> Verdict:
-    """The verdict on an audit whose number is no answer: why, and what settles it."""
+def _no_answer(refusal: Refusal, claimed_epsilon: float | None, what: str) -> Verdict:
+    """The verdict on an audit whose number is no answer: why, and what settles it; ``what`` was
+    published.
+    """
     sentences = [
         f"Not an answer yet. {_sentence(refusal.sentence)}",
-        "Until this is settled, the numbers of this audit say nothing about the model.",
+        f"Until this is settled, the numbers of this audit say nothing about the {what}.",
     ]
     if claimed_epsilon is not None:
         sentences.append(f"The claimed epsilon of {claimed_epsilon:g} is not judged.")

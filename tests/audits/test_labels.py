@@ -6,7 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.audits import audit_labels
+import paperlib.bounds.one_run.audit
+import paperlib.bounds.output_sets.audit
+from paperlib.audits import audit_labels, audit_scores
+from paperlib.core import MembershipScores
+from paperlib.words.audits.labels import ASSUMPTIONS
 from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
@@ -109,6 +113,27 @@ def test_tossed_coins_give_a_lower_bound_with_a_claim_about_labels():
     assert audits.document(claimed_epsilon=1.0).verdict.refuted
 
 
+@pytest.mark.parametrize("options", [{}, {"tossed": True}])
+def test_what_is_assumed_of_labels_stands_for_the_coins_wherever_these_stand(options, monkeypatch):
+    """All assumptions but the first one, as was once taken, keep coins that are said last."""
+    conditions = {
+        paperlib.bounds.one_run.audit: "one_run_assumptions",
+        paperlib.bounds.output_sets.audit: "output_set_assumptions",
+    }
+    for module, name in conditions.items():
+        written = getattr(module, name)
+        monkeypatch.setattr(module, "coin_assumption", lambda design, **which: "these coins")
+        monkeypatch.setattr(module, name, lambda *facts, say=written: say(*facts)[::-1])
+    labels = RNG(0).integers(0, 2, 600)
+    audits = audit_labels(0.8 * np.eye(2)[labels] + 0.1, labels, 1 - labels, **options)
+    basis = "tossed" if options else "law"
+    for audit in audits:
+        assert audit.result.assumptions.count(ASSUMPTIONS[basis]) == 1
+        assert "these coins" not in audit.result.assumptions
+    scores = MembershipScores(RNG(1).normal(1, 1, 60), RNG(2).normal(0, 1, 60))
+    assert audit_scores(scores).headline.assumptions[-1] == "these coins"
+
+
 def drawn(law, rng):
     """One label of each record."""
     return (law.cumsum(axis=1) > rng.random((len(law), 1))).argmax(axis=1)
@@ -178,6 +203,7 @@ def test_a_bound_after_the_gap_says_so_in_claim_and_fields():
     assert 0 < result.gap_correct < result.gap_guesses
     assert "under replacing the label of one example for any epsilon below" in result.claim
     assert "the unseen records were drawn like the training records" in result.assumptions[0]
+    assert result.assumptions[2].endswith("Bonferroni over 14")  # 7 numbers of guesses, twice
     assert "than among as large a share of the unseen ones" in result.condition
     assert audits.document(claimed_epsilon=0.5).verdict.refuted
     rows = RNG(0).permutation(1_500)

@@ -9,6 +9,8 @@ from paperlib.audits import audit, audit_features, audit_losses, audit_scores
 from paperlib.audits.panoramia.files import audit_files
 from paperlib.audits.panoramia.images import bring_images
 from paperlib.core import check_ties
+from paperlib.core.facts import NAMES_GIVEN
+from paperlib.words.audits.panoramia_data import unit_sentence
 from tests.refusals import refused
 
 rng = np.random.default_rng(0)
@@ -141,7 +143,8 @@ def test_images_and_texts_of_one_unit_are_one_record(monkeypatch):
     images = {bytes(image) for image in data.members[0]}
     assert len(images) == len(data.members[0]) == 45
     assert all(len({bytes(shots[at]), bytes(shots[at + 45])} & images) == 1 for at in range(45))
-    assert data.unit
+    assert data.unit == NAMES_GIVEN
+    assert "one unit named by unit=, with all its rows" in unit_sentence(data.unit)
     with pytest.raises(ValueError, match="unit: expected 90 names, one for each row, got 91"):
         bring_images(shots, people % 2, generated=made, unit=[*people, 99])
 
@@ -160,6 +163,7 @@ def test_the_unit_of_a_table_is_a_column_of_the_file_and_stands_in_the_claim(tmp
     )
     audit = audit_files("table", *files, unit="customer", nonmembers=others, **options)
     for result in (audit.result, audit.real):
+        assert result.to_dict()["unit"] == "customer"
         assert result.claim.endswith(
             "one unit of customer, with all its rows; one row of each was drawn."
         )

@@ -11,9 +11,11 @@ import torch
 from paperlib.generators import text
 from paperlib.generators.text import (
     ChunkTraining,
+    CopiedText,
     TextGenerator,
     continue_prompts,
     copied_share,
+    copied_text,
     token_losses,
     train_on_chunks,
 )
@@ -121,6 +123,9 @@ def test_copies_are_counted_and_chance_is_not_a_copy():
     assert copied_share(real[:, :3], real, length=3) == 1.0
     shuffled = np.random.default_rng(0).permutation(real.ravel()).reshape(20, 8)
     assert copied_share(shuffled, real, length=6) == 0.0
+    assert copied_text(real, real, shuffled, length=8) == CopiedText(6, 1.0, 0.0)
+    assert copied_text(real, real, shuffled, length=8).is_notable
+    assert not copied_text(real, real, real, length=8).is_notable
 
 
 def test_bad_input_is_named():

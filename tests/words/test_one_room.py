@@ -33,10 +33,12 @@ FIELDS = {
     "refused",
     "beside",
     "exposed",
+    "purpose",
 }
 """Fields and properties of results that hold words for people."""
 
 _TWO_WORDS = re.compile(r"[A-Za-z]{2,}[,;:.]? [A-Za-z]{2,}")
+_NAMES_OF_BARS = ("label", "desc")  # keywords of `progress` and of tqdm
 _OF_TEXTS = ("format", "join", "strip", "replace", "capitalize", "upper", "lower")
 _OF_LISTS = ("append", "extend", "insert", "add", "update")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -87,6 +89,8 @@ class Reach:
             self._follow_name(node.id, function, module)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
             self._follow_called(node.func, function, module)
+        if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Call):
+            self._follow_shown(node.value, module)
         to_words = isinstance(node, ast.Call) and self._is_of_words(node.func, module)
         for part in _parts(node):
             # Words are made of facts here: whole results, too, with all that they were made of.
@@ -115,6 +119,39 @@ class Reach:
         self._follow_name(called.attr, None, module)
         if called.attr in _OF_TEXTS:
             self._follow(called.value, function, module)
+
+    def _follow_shown(self, call: ast.Call, module: str) -> None:
+        """Go on to how an object shows itself that a function returns, by its annotation."""
+        for source, node in self._definitions(call.func, module):
+            shown = node.returns
+            classes = [
+                item for item in self._modules[source].body if isinstance(item, ast.ClassDef)
+            ]
+            for item in classes:
+                if isinstance(shown, ast.Name) and item.name == shown.id:
+                    self._follow_str(item, source)
+
+    def _definitions(self, called: ast.expr, module: str) -> Iterator[tuple[str, Function]]:
+        """The functions of this name, in the module or in those that it takes it from."""
+        if not isinstance(called, ast.Name):
+            return
+        for node in self._nodes[module]:
+            if not isinstance(node, ast.ImportFrom):
+                if node.name == called.id:
+                    yield module, node
+                continue
+            source = f"{module}.{node.module}" if node.level else str(node.module)
+            for item in node.names:
+                is_meant = (item.asname or item.name) == called.id
+                if is_meant and source in self._modules:
+                    yield from self._definitions(ast.Name(item.name), source)
+
+    def _follow_str(self, shown: ast.ClassDef, module: str) -> None:
+        """Go on to the text by which objects of a class show themselves."""
+        for method in shown.body:
+            if isinstance(method, _FUNCTIONS) and method.name == "__str__":
+                for value in _returned(method):
+                    self._follow(value, method, module)
 
     def _follow_name(self, name: str, function: Function | None, module: str) -> None:
         """Go on to what a name stands for: in the function, in the module, or in another one."""
@@ -208,10 +245,12 @@ def _names_in(target: ast.AST) -> set[str]:
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """What an expression is made of, but for conditions, keys and formats, which nobody reads, and
-    the rest of the object that an attribute is taken of.
+    """What an expression is made of, but for conditions, keys and formats, which nobody reads, the
+    rest of the object that an attribute is taken of, and what a progress bar is called.
     """
     if isinstance(node, ast.Attribute):
+        return
+    if isinstance(node, ast.keyword) and node.arg in _NAMES_OF_BARS:
         return
     for name, value in ast.iter_fields(node):
         if name in ("test", "slice", "keys", "format_spec", "ifs", "func"):
@@ -250,15 +289,8 @@ def found_in(modules: dict[str, ast.Module], rooms: tuple[str, ...]) -> Found:
     return {(module, text) for module, text in reach.found if ".words." not in module}
 
 
-STILL_ELSEWHERE: set[str] = {
-    "paperlib.core.checks",
-}
-"""Modules whose sentences still stand beside their audits; this only loses names."""
-
-
 def test_no_sentence_on_a_result_is_written_outside_words():
-    found = found_in(parsed(PACKAGE), ROOMS)
-    assert {(module, text) for module, text in found if module not in STILL_ELSEWHERE} == set()
+    assert found_in(parsed(PACKAGE), ROOMS) == set()
 
 
 TWINS = {
@@ -276,13 +308,20 @@ TWINS = {
     "def audited():\n    return Result(claim=CLAIM.format(1))",
     "another module": "from paperlib.core.twin_of_core import doubt\n"
     "def audited():\n    return Result(warnings=(doubt(3),))",
+    "a purpose": "AUDIT = ScoreAudit(title='', purpose='it finds a leak')",
+    "an object that shows itself": "from paperlib.core.twin_of_core import spread\n"
+    "def audited():\n    return Result(notes=(f'{spread(3)}.',))",
 }
 
 
 @pytest.mark.parametrize("source", TWINS.values(), ids=TWINS)
 def test_a_sentence_beside_its_audit_is_found(source):
     """The broken twin: the same package with one sentence in the wrong place."""
-    helper = ast.parse("def doubt(m):\n    return f'only {m} records are left'")
+    helper = ast.parse(
+        "def doubt(m):\n    return f'only {m} records are left'\n"
+        "class Spread:\n    def __str__(self):\n        return 'lowest of all games'\n"
+        "def spread(m) -> Spread:\n    return Spread(m)\n"
+    )
     modules = {"paperlib.audits.twin": ast.parse(source), "paperlib.core.twin_of_core": helper}
     assert len(found_in(modules, ROOMS)) == 1
 
@@ -292,6 +331,9 @@ ALLOWED = {
     "def audited():\n    return Result(claim=words.claim(1), notes=words.note('members'))",
     "an error": "def audited():\n    raise ValueError('scores: expected numbers, got none')",
     "a docstring": 'def audited():\n    """What is said of it."""\n    return Result(claim="")',
+    "a bar": "def audited(records):\n    names = []\n"
+    "    for record in progress(records, label='asking the model'):\n"
+    "        names.append(record)\n    return Result(notes=names)",
     "a fact": "def audited(kind):\n"
     "    return Result(claim=words.A if kind == 'not tried' else words.B)",
 }
@@ -300,3 +342,13 @@ ALLOWED = {
 @pytest.mark.parametrize("source", ALLOWED.values(), ids=ALLOWED)
 def test_words_errors_docstrings_and_facts_are_no_sentences_on_results(source):
     assert found_in({"paperlib.audits.twin": ast.parse(source)}, ROOMS) == set()
+
+
+def test_the_number_of_a_run_is_written_before_a_text_in_one_place():
+    found: list[str] = []
+    for module, tree in parsed(PACKAGE).items():
+        for node in ast.walk(tree):
+            text = _text_of(node) or ""
+            if isinstance(node, ast.JoinedStr) and text.startswith("run ...: "):
+                found.append(module)
+    assert found == ["paperlib.words.one_run"]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FunctionType, ModuleType
@@ -19,11 +20,11 @@ import paperlib.words
 from paperlib import audit_dp_training
 from paperlib.attacks.dataset_inference import infer_by_schedule
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.audits import assert_private
+from paperlib.audits import assert_private, audit, audit_features, audit_losses
 from paperlib.audits.dp_training.checks import DpCheck
 from paperlib.audits.panoramia.audit import AuditData, audit_model
 from paperlib.audits.panoramia.folds import Shares
-from paperlib.audits.panoramia.memorization import copies
+from paperlib.audits.panoramia.memorization import copies, text_warnings
 from paperlib.audits.panoramia.results import NullCheck
 from paperlib.bounds import (
     audit_one_run,
@@ -34,10 +35,14 @@ from paperlib.bounds import (
     rank_limit_of_detection,
 )
 from paperlib.core import AuditResult, MembershipScores, json_ready
+from paperlib.core.checks import find_ties
 from paperlib.core.facts import Refusal
+from paperlib.generators.text import copied_text
 from paperlib.io import read_scores
 from paperlib.validity.dp_faults import made_up_records, train_with_fault
+from paperlib.words.designs import tie_warnings
 from paperlib.words.verdict import Verdict, plain_verdict
+from tests.words.test_wording import of_labels as audited_labels
 
 TEXTS = {
     "claim",
@@ -57,6 +62,7 @@ TEXTS = {
     "beside",
     "attack",
     "about",
+    "refused",
 }  # names of JSON fields that hold words for people
 NONSENSE = "replacing add/remove 7 copies probably reversed not finite not tried FAILS"
 """What an earlier reader of sentences would obey."""
@@ -134,6 +140,12 @@ def facts(value: Any) -> Any:
 RNG = np.random.default_rng(3)
 LEAK = MembershipScores(RNG.normal(2, 1, 120), RNG.normal(0, 1, 130))
 TURNED = MembershipScores(LEAK.nonmember, LEAK.member)
+LOSSES = MembershipScores(-LEAK.member, -LEAK.nonmember, higher_means_member=False)
+EQUAL = MembershipScores(np.full(60, 3.5), np.full(60, 3.5))
+FEW_TURNED = MembershipScores(
+    np.where(np.arange(600) < 40, -9.0, RNG.normal(size=600)), RNG.normal(size=600)
+)  # a leak of few records that shows in the other direction alone
+ROUNDED = MembershipScores(np.maximum(LEAK.member, 1.5), np.maximum(LEAK.nonmember, 1.5))
 TIED = MembershipScores(np.round(LEAK.member), np.round(LEAK.nonmember))
 
 
@@ -144,6 +156,59 @@ def of_searches() -> Iterator[AuditResult]:
             yield audit_one_run(scores, guess="both", thresholds=thresholds, delta=1e-4)
         yield audit_one_run(scores, guess="grid")
     yield audit_output_set(*TURNED.split(seed=1))
+
+
+def of_scores() -> Iterator[Any]:
+    """Every audit of scores: a leak, none, refusals of each kind, and scores that were rounded."""
+    for scores in (LEAK, LOSSES, TURNED, EQUAL, FEW_TURNED, ROUNDED):
+        audits = audit(scores, design="game")
+        document = audits.document(claimed_epsilon=0.5)
+        yield [document.judged(limit)[1:] for limit in (None, 0.5, 9.0)]
+        yield [audit.result is None for audit in audits.audits]
+        yield len(document.answer_warnings)
+        yield document.to_dict()
+    yield audit_losses(LEAK.member, LEAK.nonmember, unit=units_of(120, 130)).headline
+
+
+def units_of(members: int, nonmembers: int) -> tuple[list[str], list[str]]:
+    """A name for each pair of rows of both sides."""
+    named = [f"m{row // 2}" for row in range(members)]
+    return named, [f"n{row // 2}" for row in range(nonmembers)]
+
+
+def of_features() -> Iterator[Any]:
+    """Several signals per example: of rows, of named units, and of none that tells."""
+    rows = np.concatenate([LEAK.member, LEAK.nonmember])
+    flags = np.arange(rows.size) < LEAK.member.size
+    yield audit_features(rows, flags)
+    yield audit_features(rows, flags, unit=list(chain(*units_of(120, 130))), design="game")
+    yield audit_features(np.sin(np.arange(rows.size)), flags)
+
+
+def of_labels() -> Iterator[Any]:
+    """Labels: with tossed coins, with a gap that is not measured, and after the gap."""
+    for options in ({"tossed": True}, {}, {"unseen": True}):
+        yield audited_labels(**options).to_dict()
+
+
+def of_copies() -> Iterator[Any]:
+    """Records that are equal, or share their coins, and texts that repeat their training text."""
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=500)
+    sides = np.repeat(rng.random(60) < 0.5, 10)
+    near = np.repeat(rng.normal(size=60), 10) + 1e-4 * rng.normal(size=600)
+    for found in (
+        find_ties("scores", values),
+        find_ties("scores", np.append(values, values[:2])),
+        find_ties("scores", near[sides], near[~sides]),
+    ):
+        yield found
+        yield len(tie_warnings(found))
+    chunks = np.arange(160).reshape(20, 8)
+    for other in (chunks, chunks + 500):
+        compared = copied_text(chunks, chunks, other, length=8)
+        yield compared
+        yield len(text_warnings(compared))
 
 
 def of_runs() -> Iterator[AuditResult]:
@@ -195,13 +260,13 @@ def of_own_data() -> Iterator[Any]:
     data = AuditData(**batches, known=(known,), examples=lambda rows: rows, attacks=quick)
     options: dict[str, Any] = {"repetitions": 2, "restarts": 1}
     leaky = train_leaky(members, 0)
-    for audit in (
+    for audited in (
         audit_model(leaky, replace(data, unit="customer"), **options),
         audit_model(leaky, data, train_again=train_leaky, **options),
         audit_model(train_leaky(known, 0), data, known_c=0.0, **options),
     ):
-        document = audit.document(subject="a model", claimed_epsilon=0.5)
-        yield audit.null
+        document = audited.document(subject="a model", claimed_epsilon=0.5)
+        yield audited.null
         yield [document.judged(limit)[1:] for limit in (None, 0.5, 9.0)]
         yield document.to_dict()
     yield copies(generated, generated, nonmembers)
@@ -230,6 +295,10 @@ MADE = {
     function.__name__.replace("_", " "): function
     for function in (
         of_searches,
+        of_scores,
+        of_features,
+        of_labels,
+        of_copies,
         of_runs,
         of_limits,
         of_training,

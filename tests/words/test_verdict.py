@@ -235,3 +235,10 @@ def test_the_condition_goes_with_the_verdict_and_an_audit_that_was_not_possible_
     verdict = audit_verdict(refused, ())
     assert verdict.sentences[0].startswith("Not an answer yet")
     assert "too few" in said(verdict)
+
+
+@pytest.mark.parametrize("what", ["model", "release"])
+def test_an_audit_without_an_answer_says_nothing_about_what_was_published(what):
+    refusal = Refusal(code=RefusalCode.EQUAL_SCORES, sentence="all scores are equal")
+    verdict = plain_verdict(Bound(claim="", assumptions=(), refusals=(refusal,)), what=what)
+    assert verdict.sentences[1].endswith(f"the numbers of this audit say nothing about the {what}.")

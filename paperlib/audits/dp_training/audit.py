@@ -133,11 +133,11 @@ def audit_dp_training(
         )
     records = _record_count(data)
     divisors = _divisors(divisor, sampling_rate, records)
-    chosen = outliers(data) if canaries is None else list(canaries)
-    check_at_least(2, canaries=len(chosen))
+    canary_records = outliers(data) if canaries is None else list(canaries)
+    check_at_least(2, canaries=len(canary_records))
     level = (1 - check_confidence(confidence)) / TESTS
     loop = Loop(train)
-    runs = held_runs(loop, data, chosen, null, seeds, SEEN * clipping_norm / divisors[0])
+    runs = held_runs(loop, data, canary_records, null, seeds, SEEN * clipping_norm / divisors[0])
     if divisor is None and loop.divisor is not None:
         divisors.insert(0, loop.divisor)
     statements: list[Stated] = []
@@ -151,7 +151,7 @@ def audit_dp_training(
         # Its accountant takes seconds to import.
         from paperlib.audits.dp_training.trade_off import told_apart
 
-        largest = chosen[_largest_canary(runs)]
+        largest = canary_records[_largest_canary(runs)]
         checks.append(_timed(partial(told_apart, loop, data, largest, null, trainings, stated)))
     taken = clipping_norm / stated.norm
     is_expected = divisor is not None or math.isclose(taken, sampling_rate * records)

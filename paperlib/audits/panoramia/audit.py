@@ -12,7 +12,7 @@ from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.panoramia.folds import (
     MOST,
-    Answer,
+    ModelByKind,
     Shares,
     out_of_fold,
     shared_sizes,
@@ -77,7 +77,9 @@ class AuditData:
     examples: Callable[..., NDArray[Any]]  #: from a batch to an attack's view of it, shape (n, ...)
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
     warnings: tuple[str, ...] = ()  #: stand beside the result
-    unit: str = ""  #: what one example is, where that is no row, such as "of customer"
+    #: column that names the units, of each of which one row was drawn, or
+    #: `paperlib.core.facts.NAMES_GIVEN` where no column does; "" where an example is a row
+    unit: str = ""
 
     def __post_init__(self) -> None:
         check_at_least(2, folds=self.folds)
@@ -138,7 +140,7 @@ class AuditData:
             raise ValueError(f"train: expected a function that trains the {name} target, got None")
         label = f"train_again ({name})"
 
-        def learn(rows: IntArray, fold: int) -> Answer:
+        def learn(rows: IntArray, fold: int) -> ModelByKind:
             members = take(self.members, rows)
             batch = members if self.known is None else appended(self.known, members)
             model = check_model(label, train(*batch, seed + fold))

@@ -18,7 +18,7 @@ some is left.
 MOST = 0.6
 """Largest share of the members that is judged; attacks learn from the others."""
 _LEAST = 100
-Answer = Callable[[str, IntArray], FloatArray]
+ModelByKind = Callable[[str, IntArray], FloatArray]
 """A trained model: takes a kind of examples and their numbers, and returns its outputs on them, (n,
 k).
 """
@@ -74,7 +74,7 @@ def shared_sizes(shares: Shares, pool: int) -> dict[str, int]:
 
 
 def out_of_fold(
-    train: Callable[[IntArray, int], Answer],
+    train: Callable[[IntArray, int], ModelByKind],
     sizes: Mapping[str, int],
     *,
     learned: int,

@@ -15,9 +15,12 @@ from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAu
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copied_members, copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model
-from paperlib.core import check_in, check_ties, one_of_each
+from paperlib.core import check_in, one_of_each
+from paperlib.core.checks import find_ties
+from paperlib.core.facts import NAMES_GIVEN
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses
+from paperlib.words.designs import tie_warnings
 
 Labelled = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
@@ -102,7 +105,7 @@ def bring_images(
         x, y = x[rows], y[rows]
     drawn = None if generated is None else _checked("generated", generated, x)
     others = None if nonmembers is None else _checked("nonmembers", nonmembers, x)
-    warnings = check_ties("images", x)
+    warnings = tie_warnings(find_ties("images", x))
     if others is not None:
         _check_apart(x, others[0])
     order = np.random.default_rng(settings.seed).permutation(len(x))
@@ -129,7 +132,7 @@ def bring_images(
         train=learn,
         examples=lambda images, labels: images,
         attacks=(settings.attack,),
-        unit="" if unit is None else "named by unit=",
+        unit="" if unit is None else NAMES_GIVEN,
         warnings=warnings,
     )
 

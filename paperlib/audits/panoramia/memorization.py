@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from paperlib.core import FloatArray
 from paperlib.words.audits import panoramia_data as words
+
+if TYPE_CHECKING:
+    from paperlib.generators.text import CopiedText
 
 _RARE = 1e-3
 _NOTABLE = 0.01
@@ -107,3 +110,8 @@ def copied_members(generated: Sequence[Any], members: Sequence[Any]) -> tuple[st
     if copied <= _NOTABLE + 2 * repeated:
         return ()
     return (words.generated_members(copied),)
+
+
+def text_warnings(compared: "CopiedText") -> tuple[str, ...]:
+    """A warning where generated chunks repeat training text more than other real text does."""
+    return (words.copies_text(compared),) if compared.is_notable else ()

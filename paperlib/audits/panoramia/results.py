@@ -16,11 +16,12 @@ from paperlib.audits.panoramia.game import AuditConfig, Flags
 from paperlib.audits.panoramia.pools import Target
 from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.audit import OneRunResult
-from paperlib.bounds.one_run.search import RECALL_SEARCHES
+from paperlib.bounds.one_run.search import RECALL_SEARCHES, Search
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in
+from paperlib.core import FloatArray, Guess, MembershipScores, RecallSearch, check_in
 from paperlib.words.audits.panoramia_data import null_outcome
-from paperlib.words.designs import CONDITIONS, score_assumptions
+from paperlib.words.designs import CONDITIONS, coin_assumption
+from paperlib.words.one_run import one_run_assumptions
 
 NULL = Target("null", "null")
 LIMIT = 0.1
@@ -143,16 +144,25 @@ class TargetScores:
         itself.
         """
         scores = MembershipScores.from_labels(self.attack, self.membership)
-        how: dict[str, Any] = {"guess": "grid", "thresholds": "bonferroni"}
+        guess: Guess = "grid"
+        thresholds: Search = "bonferroni"
         if self.audit == "rm_rn":
-            how = {"guess": "members", "thresholds": RECALL_SEARCHES[search]}
-        result = audit_one_run(scores, **how, confidence=confidence, delta=delta, design="played")
+            guess = "members"
+            thresholds = RECALL_SEARCHES[search]
+        result = audit_one_run(
+            scores,
+            guess=guess,
+            thresholds=thresholds,
+            confidence=confidence,
+            delta=delta,
+            design="played",
+        )
         # The warnings are about coins that somebody else tossed, and left out; the sentences of
         # refusals are added again.
         return replace(
             result,
             condition=CONDITIONS["game"],
-            assumptions=(score_assumptions("game")[0], *result.assumptions[1:]),
+            assumptions=one_run_assumptions(coin_assumption("game"), guess, result.search),
             warnings=(),
         )
 

@@ -16,10 +16,12 @@ from paperlib.audits.panoramia.memorization import copied_members, copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Model, Trainer
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.audits.releases.rows import check_kinds
-from paperlib.core import FloatArray, check_ids, check_in, check_ties, did_you_mean, one_of_each
+from paperlib.core import FloatArray, check_ids, check_in, did_you_mean, one_of_each
+from paperlib.core.checks import find_ties
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, checked_columns, is_name_like
 from paperlib.words.audits import panoramia_data as words
+from paperlib.words.designs import tie_warnings
 
 _MOST_CLASSES = 100
 
@@ -131,7 +133,8 @@ def bring_table(
     _check_like("generated", generated, members)
     _check_like("nonmembers", nonmembers, members)
     real = [members] if nonmembers is None else [members, nonmembers]
-    warnings = [*check_ties("rows", *map(_hashes, real)), *_name_warnings(columns)]
+    ties = find_ties("rows", *map(_hashes, real))
+    warnings = [*tie_warnings(ties), *_name_warnings(columns)]
     shuffled = _shuffled(members, seed)
     if generated is None:
         learned = shuffled[: round(share * len(shuffled))]  # D_G
@@ -173,7 +176,7 @@ def bring_table(
         train=learn,
         examples=view,
         warnings=tuple(warnings),
-        unit="" if unit is None else f"of {unit}",
+        unit=unit or "",
     )
 
 

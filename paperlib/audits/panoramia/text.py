@@ -11,8 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.memorization import text_warnings
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model, check_model
-from paperlib.core import FloatArray, IntArray, check_at_least, check_in, check_ties, one_of_each
+from paperlib.core import FloatArray, IntArray, check_at_least, check_in, one_of_each
+from paperlib.core.checks import find_ties
+from paperlib.core.facts import NAMES_GIVEN
 from paperlib.generators.text import (
     ChunkTraining,
     TextGenerator,
@@ -26,6 +29,7 @@ from paperlib.models.language import (
     new_language_model,
     train_tokenizer,
 )
+from paperlib.words.designs import tie_warnings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +109,8 @@ def bring_text(
     if unit is not None:
         rows = one_of_each(unit, len(documents), settings.seed).tolist()
         documents = [documents[row] for row in rows]
-    warnings = check_ties("documents", np.array([hash(document) for document in documents]))
+    hashes = np.array([hash(document) for document in documents])
+    warnings = tie_warnings(find_ties("documents", hashes))
     order = np.random.default_rng(settings.seed).permutation(len(documents))
     texts = [" ".join(documents[index].split()) for index in order.tolist()]
     cut = round(settings.share * len(texts))
@@ -128,6 +133,7 @@ def bring_text(
         drawn = generator.fit(learned, base=base).sample(2 * len(audited), settings.seed + 1)
     half = len(drawn) // 2
     to_show, to_learn = drawn[:half], drawn[half:]
+    compared = copied_text(to_show, learned, audited, length=settings.tokens)
     learn = partial(_helper, base, settings)
     return AuditData(
         members=_batch(tokenizer, audited),
@@ -136,8 +142,8 @@ def bring_text(
         helpers={SYNTHETIC: learn([], to_learn, settings.seed)},
         train=learn,
         examples=_letters,
-        unit="" if unit is None else "named by unit=",
-        warnings=(*warnings, *copied_text(to_show, learned, audited, length=settings.tokens)),
+        unit="" if unit is None else NAMES_GIVEN,
+        warnings=(*warnings, *text_warnings(compared)),
     )
 
 

@@ -31,8 +31,8 @@ from paperlib.core.results import AuditResult, json_ready, table
 from paperlib.core.scores import MembershipScores
 from paperlib.words import directions
 from paperlib.words.claims import ceiling_note, lower_bound_claim
-from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions, threshold_search
-from paperlib.words.one_run import one_run_headline
+from paperlib.words.designs import CONDITIONS, coin_assumption
+from paperlib.words.one_run import one_run_assumptions, one_run_headline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -285,10 +285,8 @@ def audit_one_run(
             best.epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling
         ),
         condition=CONDITIONS[design],
-        assumptions=(
-            *score_assumptions(design),
-            threshold_search(guesses_made(guess, thresholds), best.words),
-            THE_PROCEDURE,
+        assumptions=one_run_assumptions(
+            coin_assumption(design), guesses_made(guess, thresholds), best.words
         ),
         refusals=refusals,
         warnings=score_warnings(scores, design),

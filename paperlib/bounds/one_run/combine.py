@@ -43,16 +43,15 @@ from paperlib.core import (
     IntArray,
     check_choice,
     check_counts,
-    check_ties,
 )
-from paperlib.core.checks import check_confidence, check_delta
+from paperlib.core.checks import check_confidence, check_delta, find_ties
 from paperlib.core.direction import check_scores, reversed_direction
 from paperlib.core.facts import Refusal
 from paperlib.core.scores import MembershipScores
 from paperlib.words import detection, directions, one_run, searches
 from paperlib.words.claims import ceiling_note, lower_bound_claim
+from paperlib.words.designs import tie_warnings
 from paperlib.words.one_run import OF_ALL_RUNS, runs_assumptions, runs_condition, runs_headline
-from paperlib.words.records import near_counts
 
 _FEWEST = 20  # different values of which two runs do not have the same by chance
 _LAST_DIGITS = 1e-5  # share of the range of scores within which two are one with fewer digits
@@ -269,7 +268,7 @@ def _check_apart(
     named = _check_records_apart(runs, ids, design)
     members = [run.member for run in runs]
     nonmembers = [run.nonmember for run in runs]
-    ties = check_ties("runs", np.concatenate(members), np.concatenate(nonmembers))
+    ties = tie_warnings(find_ties("runs", np.concatenate(members), np.concatenate(nonmembers)))
     if not _same_sizes(runs):
         return ties if named else (*ties, *_near_counts(runs))
     if named and (design != "randomized" or len(runs) == 2):
@@ -318,7 +317,7 @@ def _near_counts(runs: Sequence[MembershipScores]) -> tuple[str, ...]:
     p_value = near_counts_p_value([(run.member.size, run.nonmember.size) for run in runs])
     if p_value >= _NEAR:
         return ()
-    return (near_counts([run.member.size for run in runs], p_value),)
+    return (one_run.near_counts([run.member.size for run in runs], p_value),)
 
 
 def _same_sizes(runs: Sequence[MembershipScores]) -> bool:
@@ -388,7 +387,7 @@ def _game(number: int, run: MembershipScores, design: Design, seed: int) -> Memb
     try:
         return fair_game(run, design, seed=seed + number)
     except ValueError as error:
-        raise ValueError(f"run {number + 1}: {error}") from None
+        raise ValueError(one_run.of_run(number + 1, str(error))) from None
 
 
 def search_runs(

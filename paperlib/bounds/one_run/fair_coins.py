@@ -22,7 +22,7 @@ from scipy.special import betainc
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import Design, IntArray, MembershipScores, check_at_least, check_choice
 from paperlib.core.facts import Adjacency
-from paperlib.core.results import AuditResult, round_down
+from paperlib.core.results import AuditResult
 from paperlib.words import designs
 
 IMPLAUSIBLE = 1e-6
@@ -152,13 +152,7 @@ class GameSpread:
     games: int
 
     def __str__(self) -> str:
-        low, mean, high = (
-            f"{round_down(value):.3f}" for value in (self.lowest, self.mean, self.highest)
-        )
-        return (
-            f"{self.games} games with other seeds: lowest {low}, mean {mean}, highest {high}; "
-            "picking the largest is a search that the confidence does not cover"
-        )
+        return designs.other_games(self)
 
 
 def game_spread(audit: Callable[..., AuditResult], *, games: int = 10, seed: int = 0) -> GameSpread:

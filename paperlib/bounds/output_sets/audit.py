@@ -21,7 +21,7 @@ from paperlib.core.results import AuditResult
 from paperlib.core.scores import MembershipScores
 from paperlib.words import directions
 from paperlib.words.claims import ceiling_note, lower_bound_claim
-from paperlib.words.designs import CONDITIONS
+from paperlib.words.designs import CONDITIONS, coin_assumption
 from paperlib.words.one_run import (
     EVALUATION_EXAMPLES,
     OUTPUT_SET_AUDIT,
@@ -123,10 +123,10 @@ def audit_output_set(
     )
     evaluation_scores = fair_game(evaluation_scores, design, seed=seed, what=OUTPUT_SET_AUDIT)
     total = len(evaluation_scores)
-    chosen = fit_output_set(
+    output_set = fit_output_set(
         selection_scores, method=method, confidence=confidence, delta=delta, total=total, rule=rule
     )
-    correct, guesses = count_guesses(chosen, evaluation_scores)
+    correct, guesses = count_guesses(output_set, evaluation_scores)
     level, m_delta = 1 - confidence, total * delta * (0.5 if rule.guess == "members" else 1.0)
     p_value = partial(random_count_p_value, level=level)
     most = evaluation_scores.member.size if rule.guess == "members" else total
@@ -146,12 +146,14 @@ def audit_output_set(
         confidence=confidence,
         method=method,
         guess=rule.guess,
-        output_set=chosen,
-        selection_epsilon=max(chosen.objective, 0.0),
+        output_set=output_set,
+        selection_epsilon=max(output_set.objective, 0.0),
         claim=lower_bound_claim(epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling),
         condition=CONDITIONS[design],
         notes=(ceiling_note(total, ceiling, EVALUATION_EXAMPLES),),
-        assumptions=output_set_assumptions(design, delta, rule.guess),
+        assumptions=output_set_assumptions(
+            coin_assumption(design, examples="evaluation"), delta, rule.guess
+        ),
         refusals=directions.refusals(reversed_direction(together)),
         warnings=score_warnings(together if even else evaluation_scores, design),
         **score_facts(evaluation_scores, design),
@@ -159,6 +161,9 @@ def audit_output_set(
 
 
 def _refuse_overlap(selection: MembershipScores, evaluation: MembershipScores) -> None:
+    """Refuse (ValueError) scores to judge that are those by which the set was chosen, or of the
+    other direction.
+    """
     if selection.higher_means_member != evaluation.higher_means_member:
         raise ValueError(
             "evaluation_scores: the score direction differs from that of selection_scores; "
@@ -168,7 +173,8 @@ def _refuse_overlap(selection: MembershipScores, evaluation: MembershipScores) -
     if selection is evaluation:
         raise ValueError(f"evaluation_scores: the same object as selection_scores; {advice}")
     first, distinct = selection.pooled()[0], np.unique(evaluation.pooled()[0])
-    # Scores on few values coincide by chance; only near-continuous ones tell that sets overlap.
+    # Scores on few values coincide by chance: they tell that sets overlap only where more than 20
+    # values are different, and nine of ten of all. Both limits are chosen.
     if distinct.size > max(0.9 * len(evaluation), 20):
         shared = float(np.isin(distinct, first).mean())
         if shared > _SHARED:

@@ -148,6 +148,8 @@ def check_hex(digits: str) -> Form:
 def uuid_version(digits: str) -> str:
     """The version digit of 32 digits that are laid out as a UUID of version 1 to 8; empty for
     others.
+
+    The digit at index 12 is the version; the one at 16 begins with the bits 10 (RFC 9562).
     """
     if len(digits) == 32 and digits[12] in "12345678" and digits[16] in "89ab":
         return digits[12]
@@ -155,9 +157,13 @@ def uuid_version(digits: str) -> str:
 
 
 def _has_time(digits: str) -> bool:
-    """Whether a UUID of version 1, 6 or 7 without hyphens holds a time from 1993 to 2050."""
+    """Whether a UUID of version 1, 6 or 7 without hyphens holds a time from 1993 to 2050.
+
+    RFC 9562: version 1 begins with the lowest digits of its time, 6 with the highest, both in units
+    of 100 ns; version 7 begins with 12 digits of milliseconds.
+    """
     low, middle, high = digits[:8], digits[8:12], digits[13:16]
-    version = digits[12]
+    version = digits[12]  # between the digits of the time
     if version == "1":
         return _TICKS[0] <= int(high + middle + low, 16) < _TICKS[1]
     if version == "6":
@@ -166,6 +172,7 @@ def _has_time(digits: str) -> bool:
 
 
 def _draw_hex(value: str, rng: np.random.Generator) -> str:
+    """As many random hexadecimal digits, in the value's case; of a UUID with its version."""
     drawn = hex_digits(len(value), rng)
     if uuid_version(value.lower()):
         drawn = f"{drawn[:12]}{value[12]}{drawn[13:16]}{'89ab'[rng.integers(4)]}{drawn[17:]}"
@@ -211,11 +218,16 @@ def check_uuid(value: str) -> Form:
 
 
 def draw_uuid(value: str, rng: np.random.Generator) -> str:
-    """Another UUID of the same version; version 7 keeps its time and what may count within it."""
+    """Another UUID, with hyphens, of the same version; version 7 keeps its time and what may count
+    within it.
+    """
+    version = value[14]
     drawn = hex_digits(32, rng)
-    drawn = f"{drawn[:8]}-{drawn[8:12]}-{value[14]}{drawn[13:16]}-"
+    drawn = f"{drawn[:8]}-{drawn[8:12]}-{version}{drawn[13:16]}-"
     drawn += "89ab"[rng.integers(4)] + hex_digits(3, rng) + "-" + hex_digits(12, rng)
-    return cased_like(value[:19] + drawn[19:] if value[14] == "7" else drawn, value)
+    if version == "7":  # the first three groups: 48 bits of time, and 12 that may count
+        drawn = value[:19] + drawn[19:]
+    return cased_like(drawn, value)
 
 
 UUID = Kind(
@@ -276,7 +288,9 @@ def base64_digest(
         reason = no_draw(data.hex())
         if reason:
             return Form(reason, False)
-        # Of 20 random bytes, 10 or fewer are different once in 10^9.
+        # Of n random bytes, d are different with probability S(n, d) 256! / (256 - d)! / 256^n,
+        # S a Stirling number of the second kind: of 20, 10 or fewer with 4e-12, of more more
+        # seldom.
         if 2 * len(set(data)) <= len(data):
             return Form("few different bytes", False)
         return Form(algorithm, True)
@@ -324,7 +338,7 @@ def check_serial(value: str) -> Form:
         return Form("no 64-bit number", False)
     if repeats(digits, 10):
         return Form("counting or repeating", False)
-    # Of 15 random digits, 4 or fewer are different once in 6,000.
+    # Of 15 random digits, 4 or fewer are different once in 4,600, by the same law.
     if len(set(digits)) <= 4:
         return Form("few different digits", False)
     return Form(f"{'negative' if negative else 'positive'}, {len(digits)} digits", True)
@@ -337,6 +351,7 @@ def _serial_parts(value: str) -> tuple[str, str]:
 
 
 def _serial_range(digits: str) -> tuple[int, int]:
+    """The least 64-bit number of so many digits, and the number after the largest one."""
     return 10 ** (len(digits) - 1), min(10 ** len(digits), 2**63)
 
 

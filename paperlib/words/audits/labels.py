@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 from paperlib.core.results import round_down, round_up
 from paperlib.words.claims import NEIGHBOURS
+from paperlib.words.designs import SCORE_DEPENDS, THE_PROCEDURE
 
 if TYPE_CHECKING:
     from paperlib.audits.labels import LabelsResult
@@ -48,6 +49,19 @@ ASSUMPTIONS: dict[Basis, str] = {
     ),
 }
 """What the claim takes for granted of labels and proxies."""
+
+
+def assumptions_after_gap(counts: int) -> tuple[str, ...]:
+    """Conditions of the bound after the gap, which tries so many numbers of guesses."""
+    return (
+        ASSUMPTIONS["unseen"],
+        SCORE_DEPENDS,
+        "the pairs that the model is surest of are guessed: all, a half, a quarter and so on, and "
+        "as large a share of those of the unseen records; threshold search: fixed numbers of "
+        f"guesses and of guesses on unseen records, Bonferroni over {2 * counts}",
+        THE_PROCEDURE,
+    )
+
 
 MEASURED_TITLE = "One training run, against unseen records"
 MEASURED_PURPOSE = (

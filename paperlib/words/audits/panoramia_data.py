@@ -3,12 +3,14 @@
 from math import ceil
 from typing import TYPE_CHECKING
 
+from paperlib.core import facts
 from paperlib.core.results import round_down
 
 if TYPE_CHECKING:
     from paperlib.audits.panoramia.folds import Shares
     from paperlib.audits.panoramia.memorization import Copies
     from paperlib.audits.panoramia.results import NullCheck
+    from paperlib.generators.text import CopiedText
 
 TITLE = "Privacy audit with generated non-members"
 """The title of the document."""
@@ -55,8 +57,11 @@ def null_outcome(check: "NullCheck", limit: float) -> str:
 
 
 def unit_sentence(unit: str) -> str:
-    """What one example is, for a claim; ``unit`` says of which units, such as "of customer"."""
-    return f"One example is one unit {unit}, with all its rows; one row of each was drawn."
+    """What one example is, for a claim; ``unit`` is the column that names the units, or
+    `NAMES_GIVEN`.
+    """
+    named = "named by unit=" if unit == facts.NAMES_GIVEN else f"of {unit}"
+    return f"One example is one unit {named}, with all its rows; one row of each was drawn."
 
 
 def weak_helpers(shares: "Shares", ratio: float) -> str:
@@ -85,6 +90,15 @@ def memorises(copies: "Copies") -> str:
         f"training data (held-out data: {copies.copied_others:.1%}), and {copies.nearer:.0%} "
         "lie nearer to its training data than to as many held-out examples; stop its "
         "training earlier or give it more data"
+    )
+
+
+def copies_text(compared: "CopiedText") -> str:
+    """The warning about a generator of texts that repeats its training text."""
+    return (
+        f"the generator copies: {compared.copied:.1%} of its chunks hold {compared.run} tokens in "
+        f"a row of its training text (other real text: {compared.by_chance:.1%}); stop its "
+        "training earlier or give it more text"
     )
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.audits.panoramia.folds import Answer, out_of_fold
+from paperlib.audits.panoramia.folds import ModelByKind, out_of_fold
 from paperlib.audits.panoramia.game import FORMS, AuditConfig
 from paperlib.audits.panoramia.pools import (
     FOLDS,
@@ -200,7 +200,7 @@ class World:
 
     pools: Pools  # with the helpers "synthetic" and "real"
     # On D_G and on the members of these numbers, with a seed.
-    train: Callable[[IntArray, int], Answer]
+    train: Callable[[IntArray, int], ModelByKind]
     judged: int  # number of members that tests show; helpers and attacks may learn the others
     audit: AuditConfig
     depends_on: Any  # what `train` depends on beside its arguments, as values of JSON
@@ -227,7 +227,7 @@ def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
     depends_on = {"world": world.depends_on, "code": code_tag(world.code), "folds": folds}
 
     def outputs(helper: Helper, salt: int) -> dict[str, FloatArray]:
-        def answer_of_fold(rows: IntArray, fold: int) -> Answer:
+        def answer_of_fold(rows: IntArray, fold: int) -> ModelByKind:
             return world.train(rows, world.seed + 100 * salt + fold)
 
         def compute() -> dict[str, FloatArray]:

@@ -11,7 +11,7 @@ import pandas as pd
 from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.attacks.learned.loss_summaries import LossSummaries
-from paperlib.audits.panoramia.folds import Answer
+from paperlib.audits.panoramia.folds import ModelByKind
 from paperlib.audits.panoramia.game import AuditConfig, largest_test
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.pools import REAL, add_helpers, pools_cache
@@ -114,7 +114,7 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     encoder = rows.encoder
     by_kind = {**rows.parts, "generated": rows.generated}
 
-    def learn(members: IntArray, salt: int) -> Answer:
+    def learn(members: IntArray, salt: int) -> ModelByKind:
         learned = pd.concat(
             [by_kind["generator"], by_kind["members"].iloc[members]], ignore_index=True
         )
@@ -160,7 +160,7 @@ def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     images = load_split(config)
     by_kind = {**images.parts, "generated": generated_images(config, images).audit}
 
-    def learn(members: IntArray, salt: int) -> Answer:
+    def learn(members: IntArray, salt: int) -> ModelByKind:
         of_generator, all_members = by_kind["generator"], by_kind["members"]
         x = np.concatenate([of_generator.x, all_members.x[members]])
         y = np.concatenate([of_generator.y, all_members.y[members]])
@@ -199,7 +199,7 @@ def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     pools = text_pools(config)
     used_data(config.text, "\n".join(text_documents(config.text)).encode())
 
-    def learn(members: IntArray, salt: int) -> Answer:
+    def learn(members: IntArray, salt: int) -> ModelByKind:
         all_members = bench.text["members"].tokens
         chunks = np.concatenate([bench.text["generator"].tokens, all_members[members]])
         return bench.trained_on(chunks, sizes.epochs, salt)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from paperlib.audits.panoramia.memorization import text_warnings
 from paperlib.audits.panoramia.pools import (
     KINDS,
     SYNTHETIC,
@@ -244,9 +245,10 @@ class TextBench:
         """Whether the generator repeats its training text, more than other real text does."""
         examples = self._examples
         learned = self.text["generator"].passages(1)
-        return copied_text(
+        compared = copied_text(
             examples["generated"], learned, examples["nonmembers"], length=self.config.tokens
         )
+        return text_warnings(compared)
 
     def key(self, *configs: Any) -> dict[str, Any]:
         """What a stage depends on, for the cache: configurations, text, device and version of
