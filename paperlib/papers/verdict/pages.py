@@ -272,7 +272,7 @@ def rules_in_words() -> str:
     return (
         f"{len(every_rule) - len(changed)} of {len(every_rule)} rules stand as they were fixed "
         f"before the runs. {len(changed)} were changed later, with the outcomes known: "
-        f"{', '.join(counts)}."
+        f"{', '.join(counts)}. How substitutes and looks count was changed for all of them."
     )
 
 

@@ -3,12 +3,15 @@ that earlier rules wrote.
 """
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from paperlib.io import read_result
+from paperlib.papers.landing import landing_markdown
 from paperlib.papers.panoramia.images.tables import level
 from paperlib.papers.verdict import Estimate, Evidence
 from paperlib.papers.verdict.evidence import from_dict, rules
@@ -161,3 +164,42 @@ def test_the_distance_of_o1_from_the_printed_value_is_shown_and_decides_nothing(
     (distance,) = [claim for claim in entry.outcome.claims if claim.beside]
     assert distance.word == "shown"
     assert [round(contrast.mean, 2) for contrast in distance.contrasts] == [-0.64, 2.91]
+
+
+def missing_seeds() -> dict[str, set[int]]:
+    """Seeds of each planned run that is neither committed nor among those of unfinished plans."""
+    runs = [read_result(path) for path in sorted(MEASURED.rglob("*.json"))]
+    missing: dict[str, set[int]] = {}
+    for plan in pd.read_csv(MEASURED.parent / "planned_runs.csv").to_dict("records"):
+        planned = json.loads(plan["parameters"])
+        made = {
+            int(run.parameters["seed"])
+            for run in runs
+            if run.notebook == plan["notebook"] and planned.items() <= run.parameters.items()
+        }
+        seeds = set(map(int, str(plan["seeds"]).split()))
+        if made & seeds != seeds:
+            missing.setdefault(plan["notebook"], set()).update(seeds - made)
+    return missing
+
+
+def test_the_page_of_results_names_the_plans_that_are_not_finished():
+    text = " ".join((MEASURED.parent / "results.md").read_text(encoding="utf-8").split())
+    named = re.search("Not all plans are finished: (.*?) are not run", text)
+    assert named is not None
+    found = {
+        notebook: set(range(int(first), int(last) + 1))
+        for first, last, notebook in re.findall(
+            r"seeds (\d+) (?:to|and) (\d+) of `(\w+)`", named.group(1)
+        )
+    }
+    assert found == missing_seeds()
+
+
+def test_the_first_page_says_how_many_rules_were_changed_and_for_whom():
+    text = landing_markdown(judge([]), profile="smoke", findings={})
+    assert "fixed before the run]" not in text
+    changed = [rule for rule in rules().values() if rule.revised]
+    assert f"{50 - len(changed)} of 50 rules stand" in text
+    favoured = sum(rule.favour == "authors" for rule in changed)
+    assert f"{len(changed)} were changed later, with the outcomes known: {favoured} in the" in text
