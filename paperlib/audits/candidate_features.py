@@ -77,6 +77,8 @@ def audit_candidate_features(
         raise ValueError(
             f"true: expected positions from 0 to {shape[1] - 1}, got {int(positions.max())}"
         )
+    # 3: a stream of the seed that other audits do not draw from. The order in which candidates were
+    # given must not tell the true one.
     rng = np.random.default_rng([seed, 3])
     order = rng.permuted(np.tile(np.arange(sets.shape[1]), (len(sets), 1)), axis=1)
     sets = np.take_along_axis(sets, order[:, :, None], axis=1)

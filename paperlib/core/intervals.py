@@ -75,8 +75,11 @@ def tpr_interval(
 
 
 def _highest_share(chances: FloatArray, counts: IntArray, total: int, error: float) -> float:
-    """Highest share that one of the thresholds allows: its p-value among non-members is
-    ``chances``, which fall, and ``counts`` of the ``total`` members, which rise, lie on its side.
+    """Highest share of members on its side that any of the thresholds allows at this error.
+
+    Args:
+        chances: P-value of each threshold among non-members, falling, shape (n,).
+        counts: Members on the side of each, of ``total``, rising, shape (n,).
     """
     # Of thresholds that are equally sure the last allows most; what is next to impossible is
     # refused.
@@ -100,14 +103,15 @@ def _levels(chances: FloatArray, error: float) -> FloatArray:
 
 
 def _inverse_levels(chances: FloatArray, beyond: float, error: float) -> FloatArray:
-    """Levels of a mean of ``error`` where p-values below those of ``chances`` come with probability
-    ``beyond``.
+    """Levels min(1, least / p) of the p-values ``chances``, which fall, by the one ``least`` that
+    makes their mean ``error``; p-values below all of these come with probability ``beyond``.
     """
-    weights = chances - np.append(chances[1:], beyond)
+    weights = chances - np.append(chances[1:], beyond)  # probability of each p-value
 
     def excess(least: float) -> float:
         return float(weights @ np.minimum(1.0, least / chances)) - error
 
+    # A little less than the root: rounding must not raise the mean above the error.
     least = float(brentq(excess, error / 1_000, 10 * error)) * (1 - 1e-9)
     return np.minimum(1.0, least / chances)
 

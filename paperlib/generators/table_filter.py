@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from paperlib.core import FloatArray, check_confidence, check_in
 from paperlib.generators.tabular import ChowLiuTree, FittedTable, TableGenerator, checked_columns
 
-_BATCHES = 100
+_BATCHES = 100  # of n rows, and 1,000 at least, before sampling fails; chosen
 
 
 class RowRule(Protocol):
@@ -126,8 +126,8 @@ class FilteredTable:
         return np.exp(np.asarray(log_odds, dtype=np.float64))
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
-        """``n`` rows that were kept."""
-        rng = np.random.default_rng([seed, 1])
+        """``n`` rows that the rule kept; a RuntimeError where `_BATCHES` batches give fewer."""
+        rng = np.random.default_rng([seed, 1])  # 1: what `fit` draws by this seed is other rows
         kept: list[pd.DataFrame] = []
         for _ in range(_BATCHES):
             # What an n below 1 means is left to the generator.

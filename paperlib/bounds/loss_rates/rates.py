@@ -224,10 +224,11 @@ class NoSpreadError(ValueError):
 
 def fit_normal(values: ArrayLike, *, name: str = "values") -> NormalFit:
     """Fit one normal to finite values, shape (n,), and test the fit by a Kolmogorov-Smirnov
-    distance.
+    distance; a `NoSpreadError`, which is a ValueError, where all values are equal.
     """
     sample = check_vector(name, values, minimum_size=2)
     mean, std = float(sample.mean()), float(sample.std())
+    # Below it lies what rounding makes of equal values.
     if not std > 1e-14 * max(abs(mean), float(np.abs(sample).max())):
         raise NoSpreadError(
             f"{name}: all {sample.size} values equal {mean:g}; a normal needs some spread"
@@ -256,8 +257,8 @@ def _lilliefors_p_value(distance: float, size: int) -> float:
     # package nortest has the polynomials, below it Dallal and Wilkinson (1986) the tail,
     # doi:10.1080/00031305.1986.10475419.
     root = math.sqrt(size)
-    scaled = (root - 0.01 + 0.85 / root) * distance
-    if scaled <= 0.302:
+    scaled = (root - 0.01 + 0.85 / root) * distance  # Stephens's modified statistic
+    if scaled <= 0.302:  # nortest's first limit
         return 1.0
     for limit, coefficients in _POLYNOMIALS:
         if scaled <= limit:
@@ -265,7 +266,10 @@ def _lilliefors_p_value(distance: float, size: int) -> float:
             if value > 0.1:
                 return min(value, 1.0)
             break
-    # Dallal and Wilkinson's tail at n = 100, on the scaled distance, which makes it serve every n.
+    # Dallal and Wilkinson's tail (their numbers) at n = 100, on the scaled distance, which makes it
+    # serve every n: this is the distance that would be scaled to the same number at n = 100, where
+    # the root is 10 and 0.85 / 10 is 0.085. Their formula has n + 2.78019, and 0.974598 / sqrt(n)
+    # and 1.67997 / n, here 0.0974598 and 0.0167997.
     at_hundred = scaled / (10 - 0.01 + 0.085)
     root_hundred = math.sqrt(102.78019)
     exponent = (

@@ -29,9 +29,9 @@ from paperlib.words.designs import CONDITIONS
 from paperlib.words.one_run import f_dp_assumptions, f_dp_claim, f_dp_headline
 
 Family = Literal["gaussian", "laplace", "approximate"]
-_LARGEST = {"gaussian": 12.0, "laplace": 30.0, "approximate": 30.0}
-_SECTIONS = 24
-_TOLERANCE = 1e-7
+_LARGEST = {"gaussian": 12.0, "laplace": 30.0, "approximate": 30.0}  # parameter that is searched
+_SECTIONS = 24  # inner points of a bracket, judged at once
+_TOLERANCE = 1e-7  # width of the last bracket
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -198,6 +198,7 @@ def audit_f_dp(
     refusals = directions.refusals(reversed_direction(check_scores("scores", scores)))
     scores = fair_game(scores, design, seed=seed)
     values, labels = scores.oriented().pooled()
+    # Coins for ties, from another stream of the seed than the game above.
     coins = np.random.default_rng([seed, 1]).random(values.size)
     untied = np.argsort(np.lexsort((coins, values)))  # ranks, those of tied scores in random order
     path, tests = dyadic_path(guess_path(MembershipScores.from_labels(untied, labels), guess))

@@ -177,8 +177,11 @@ P_VALUES: dict[DeltaTerm, PValue] = {"published": published_p_value, "sharp": sh
 def last_refuted(
     refutes: Callable[[Any], Any], low: ArrayLike, high: ArrayLike, tolerance: float
 ) -> FloatArray:
-    """Bisect between refuted and larger, unrefuted values, elementwise, to the refuted ends, same
-    shape.
+    """The largest values that are refuted, to ``tolerance``, by bisection of each element.
+
+    Args:
+        refutes: From values to whether each is refuted, same shape.
+        low, high: Refuted values, and larger ones that are not; same shape as what is returned.
     """
     low, high = np.asarray(low, float), np.asarray(high, float)
     while float((high - low).max(initial=0.0)) > tolerance:
@@ -195,13 +198,24 @@ def refuted_log_odds(
     m_delta: ArrayLike,
     p_value: PValue = published_p_value,
 ) -> NDArray[np.float64]:
-    """Largest log-odds refuted at error ``level`` in (0, 1), nats; 0 where none is. Broadcasts."""
+    """Largest log-odds that so many right guesses refute, nats; 0 where none is refuted.
+
+    Args:
+        correct, guesses: Right guesses, and all guesses.
+        level: Error in (0, 1).
+        m_delta: Number of examples times delta, 0 or more.
+        p_value: Of these counts at given log-odds.
+
+    Returns:
+        The log-odds, in the shape to which the arguments broadcast.
+    """
     # P-values rise with the log-odds wherever they are below one half (tested): the refuted end is
     # valid.
     k, n, a, s = np.broadcast_arrays(
         *(np.asarray(x, float) for x in (correct, guesses, level, m_delta))
     )
-    upper = np.asarray(epsilon_from_counts(k, n, a), float) + 1e-9  # delta can only lower the bound
+    # Delta can only lower the bound: the one without is an upper end, raised beyond rounding.
+    upper = np.asarray(epsilon_from_counts(k, n, a), float) + 1e-9
     if not np.any(s > 0):
         return np.maximum(upper - 1e-9, 0.0)
     lower = np.zeros_like(upper)
@@ -212,12 +226,14 @@ def refuted_log_odds(
     def excess(
         e: FloatArray, k: FloatArray, n: FloatArray, a: FloatArray, s: FloatArray
     ) -> FloatArray:
+        # Above 0 where the log-odds e are not refuted; a p-value of 0 has no log.
         return np.log(np.maximum(p_value(k, n, e, s), 1e-300) / a)
 
     # Logs are nearly straight: a third of the p-values that bisection needs.
     root = find_root(
         excess, (lower[refuting], upper[refuting]), args=(k, n, a, s), tolerances={"xatol": 1e-10}
     )
+    # Of the last bracket the end at which the log-odds are refuted.
     lower[refuting] = np.where(root.f_bracket[0] <= 0, *root.bracket)
     return lower
 

@@ -14,8 +14,8 @@ _STEP = 8.0  # grid points per bandwidth
 _MARGIN = 6.0  # bandwidths kept free at each end of the grid
 _MAX_GRID = 2**20
 _RELIABLE = 1e-9  # density, relative to the peak, below which the FFT's rounding shows
-_PEAK_SHARE = 0.01
-_FLOOR_SAMPLES = 2.0
+_PEAK_SHARE = 0.01  # of the highest peak: the floor of densities, or, where that is lower,
+_FLOOR_SAMPLES = 2.0  # so many kernels' height; both chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,11 @@ class DensityPair:
 
 
 def rule_of_thumb(samples: FloatArray) -> float:
-    """Silverman's bandwidth 1.06 min(std, IQR / 1.349) n^(-1/5); 0.0 for a constant sample."""
+    """Silverman's bandwidth 1.06 min(std, IQR / 1.349) n^(-1/5); 0.0 for a constant sample.
+
+    1.06 is best for a normal density, of which 1.349 standard deviations are the interquartile
+    range (IQR).
+    """
     spread = spread_of(samples)
     low, high = np.quantile(samples, [0.25, 0.75])
     if high > low:
@@ -48,6 +52,13 @@ def density_pair(
 ) -> DensityPair:
     """Gaussian kernel density estimates of two samples on one grid, eight points or more per
     bandwidth.
+
+    Args:
+        member, nonmember: Samples, shapes (n,) and (m,).
+        bandwidths: Of both, above 0, in the unit of the samples; None for the `rule_of_thumb`.
+
+    Raises:
+        ValueError: A sample that is no vector of finite numbers, or a bandwidth of 0 or less.
     """
     # Samples are shared out linearly to the two nearest points, then convolved with the kernel by
     # FFT; the variance which the sharing adds is taken off the kernel's. A very wide grid covers
@@ -56,7 +67,9 @@ def density_pair(
     pooled = np.concatenate(samples)
     if bandwidths is None:
         # Constant samples are kept apart from each other without a kernel of width zero.
-        span, scale = float(np.ptp(pooled)), max(float(np.abs(pooled).max()), 1e-300)
+        # The least bandwidth is a small share of their distance, and more than rounding can hide.
+        span = float(np.ptp(pooled))
+        scale = max(float(np.abs(pooled).max()), 1e-300)
         least = max(1e-4 * span, 1e-9 * scale) if span > 0 else 1e-3 * max(scale, 1.0)
         bandwidths = max(rule_of_thumb(samples[0]), least), max(rule_of_thumb(samples[1]), least)
     if not all(np.isfinite(width) and width > 0 for width in bandwidths):
@@ -86,6 +99,7 @@ def _estimate(samples: FloatArray, grid: FloatArray, bandwidth: float) -> FloatA
     counts = np.bincount(cell, 1 - share, grid.size) + np.bincount(cell + 1, share, grid.size)
     size = next_fast_len(grid.size + int(2 * _MARGIN * bandwidth / step), real=True)
     frequency = 2 * np.pi * np.fft.rfftfreq(size)
+    # Sharing out moves a sample by steps of mean square share (1 - share): 1/6 on average.
     variance = (bandwidth / step) ** 2 - 1 / 6
     kernel = np.exp(-0.5 * variance * frequency**2)
     smooth = np.asarray(irfft(rfft(counts, size) * kernel, size), dtype=np.float64)

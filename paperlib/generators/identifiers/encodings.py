@@ -43,7 +43,11 @@ def base58check(payload: bytes) -> str:
 
 
 def base58check_payload(text: str) -> bytes | None:
-    """The payload of base58 text, or None where the checksum is wrong."""
+    """The payload of base58 text, or None where the checksum is wrong.
+
+    The text is a number in base 58. Its bytes end with the first four of the payload's double
+    SHA-256; each leading "1" stands for a zero byte.
+    """
     number = 0
     for letter in text:
         number = 58 * number + BASE58.index(letter)
@@ -64,6 +68,7 @@ def segwit_address(version: int, program: bytes) -> str:
     BIP-350.
     """
     values = [version, *_regroup(program, 8, 5, pad=True)]
+    # The checksum is six numbers of 5 bits, with zeros in their place while it is computed.
     state = _polymod([*_BC, *values, 0, 0, 0, 0, 0, 0]) ^ _CONSTANT[version]
     check = [(state >> 5 * (5 - index)) & 31 for index in range(6)]
     return "bc1" + "".join(BECH32[value] for value in values + check)
@@ -71,11 +76,12 @@ def segwit_address(version: int, program: bytes) -> str:
 
 def segwit_program(address: str) -> tuple[int, bytes] | None:
     """Version and witness program of a lower-case address, or None where it is not valid."""
-    values = [BECH32.index(letter) for letter in address[3:]]
+    values = [BECH32.index(letter) for letter in address[3:]]  # behind "bc1"
     version = values[0]
     if version not in _CONSTANT or _polymod([*_BC, *values]) != _CONSTANT[version]:
         return None
-    program = bytes(_regroup(values[1:-6], 5, 8, pad=False))
+    program = bytes(_regroup(values[1:-6], 5, 8, pad=False))  # the last six are the checksum
+    # Lengths in bytes: a hash of a key or of a script, and a key of version 1 (BIP-141, BIP-341).
     if len(program) not in ((20, 32) if version == 0 else (32,)):
         return None
     return (version, program) if segwit_address(version, program) == address else None

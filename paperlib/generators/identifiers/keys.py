@@ -101,9 +101,11 @@ def _draw_bech32(value: str, rng: np.random.Generator) -> str:
 
 
 def _bech32_bits(value: str) -> float:
-    if len(value) == 42:
+    """Bits of the witness program of a bech32 address that could have been others."""
+    if len(value) == 42:  # letters of an address with a program of 20 bytes
         return 160.0
-    return 255.0 if value[3] in "pP" else 256.0  # half of all numbers are points of the curve
+    # Version 1 ("p") holds a key: half of all numbers are points of the curve.
+    return 255.0 if value[3] in "pP" else 256.0
 
 
 _SEGWIT = "[02-9ac-hj-np-z]{39}(?:[02-9ac-hj-np-z]{20})?"
