@@ -161,17 +161,17 @@ def _ratios(name: str, target: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def _normals(
-    name: str, models: FloatArray, chosen: NDArray[np.bool_], fixed: bool
+    name: str, models: FloatArray, is_used: NDArray[np.bool_], fixed: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and variance over the chosen models, of each example."""
-    counts = chosen.sum(axis=0)
+    counts = is_used.sum(axis=0)
     if (counts < 2).any():
         raise ValueError(
             f"shadows: expected two shadow models or more that are {name!r} for each example, "
             f"got {counts.min()} for example {counts.argmin()}"
         )
-    mean = np.where(chosen, models, 0).sum(axis=0) / counts
-    squares = np.where(chosen, (models - mean) ** 2, 0).sum(axis=0)
+    mean = np.where(is_used, models, 0).sum(axis=0) / counts
+    squares = np.where(is_used, (models - mean) ** 2, 0).sum(axis=0)
     variance = squares.sum() / (counts - 1).sum() if fixed else squares / (counts - 1)
     return mean, np.maximum(variance, _LEAST_VARIANCE) * np.ones_like(mean)
 

@@ -383,13 +383,13 @@ def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
             f"model was fitted on ({listed}); leave such records out, or write the labels as in "
             "training"
         )
-    chosen = probabilities[np.arange(len(y)), columns].astype(np.float64)
-    if ((chosen < 0) | (chosen > 1 + _SURE)).any():
+    of_label = probabilities[np.arange(len(y)), columns].astype(np.float64)
+    if ((of_label < 0) | (of_label > 1 + _SURE)).any():
         raise ValueError(
-            f"model: predict_proba gives {chosen.min():g} to {chosen.max():g}; expected "
+            f"model: predict_proba gives {of_label.min():g} to {of_label.max():g}; expected "
             "probabilities in [0, 1]; give a function from data to one loss per record"
         )
-    return as_losses(0.0 - np.log(np.maximum(chosen, _SMALLEST)), len(y), "model")
+    return as_losses(0.0 - np.log(np.maximum(of_label, _SMALLEST)), len(y), "model")
 
 
 def _regressed(model: Any, x: Any, y: np.ndarray) -> FloatArray:

@@ -192,9 +192,9 @@ class SealedPlan:
         content = read_sealed(path, _FORMAT, _VERSION, by="`paperlib seal` and seal_plan(...).save")
         made: dict[str, Any] = {name: str(content.get(name, "")) for name in _MADE}
         left_out = {"format", "version", *_MADE}
-        chosen = {name: value for name, value in content.items() if name not in left_out}
+        options = {name: value for name, value in content.items() if name not in left_out}
         name = "plan" if isinstance(path, Mapping) else str(path)
-        plan = cls(**_checked(chosen, name), **made)
+        plan = cls(**_checked(options, name), **made)
         if plan.text != sealed_text(content):  # or its hash would be called another one than it is
             raise ValueError(f"{name}: is not as `paperlib seal` writes it; seal the plan with it")
         return plan

@@ -386,8 +386,8 @@ def _wrong_rows(source: _Canaries, label: str | None) -> tuple["IntArray", list[
             f"--count: {len(able):,} of {len(records.contents):,} records have a label and no "
             "copy; ask for no more"
         )
-    chosen, wrong = wrong_labels([labels[row] for row in able], source.count, seed=source.seed)
-    rows = np.array(able)[chosen]
+    drawn, wrong = wrong_labels([labels[row] for row in able], source.count, seed=source.seed)
+    rows = np.array(able)[drawn]
     canaries: list[dict[str, Any]] = []
     for row, other in zip(rows.tolist(), wrong, strict=True):
         content = records.contents[row]

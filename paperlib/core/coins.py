@@ -83,10 +83,10 @@ def toss_coins(
     words = np.frombuffer(drawn, dtype="<u8")
     # The lowest bit of a word is the coin, the 63 others order the records: neither tells of the
     # other.
-    chosen = np.sort(np.argsort(words >> np.uint64(1), kind="stable")[:count])
+    drawn_rows = np.sort(np.argsort(words >> np.uint64(1), kind="stable")[:count])
     return Coins(
-        ids=tuple(np.array(distinct, dtype=object)[chosen].tolist()),
-        included=(words[chosen] & np.uint64(1)).astype(bool),
+        ids=tuple(np.array(distinct, dtype=object)[drawn_rows].tolist()),
+        included=(words[drawn_rows] & np.uint64(1)).astype(bool),
         unit=unit,
         column=column or unit or "id",
         records=len(distinct),

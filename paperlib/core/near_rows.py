@@ -44,9 +44,9 @@ def near_rows_share_coins(rows: FloatArray, member: Flags, chances: FloatArray) 
     rng = np.random.default_rng(0)
     order = rng.permutation(len(rows))
     space = _space(rows[order], rng)
-    chosen = _around_one(space)
-    order = order[chosen]
-    return _sides_agree(space[chosen], member[order], chances[order], rng)
+    nearby = _around_one(space)
+    order = order[nearby]
+    return _sides_agree(space[nearby], member[order], chances[order], rng)
 
 
 def principal_axes(rows: FloatArray) -> FloatArray:

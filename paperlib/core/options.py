@@ -44,8 +44,8 @@ def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any)
     Sizes(widths=(8, 4), seed=3)
     """
     names = {field.name for field in fields(settings)}  # pyright: ignore[reportArgumentType]
-    chosen = {name: values[name] for name in names & set(values)}
-    for name in chosen:
-        if isinstance(chosen[name], list):
-            chosen[name] = tuple(chosen[name])
-    return settings(**{**chosen, **others})
+    field_values = {name: values[name] for name in names & set(values)}
+    for name in field_values:
+        if isinstance(field_values[name], list):
+            field_values[name] = tuple(field_values[name])
+    return settings(**{**field_values, **others})

@@ -154,14 +154,14 @@ class MembershipScores:
         order = np.random.default_rng(seed).permutation(values.size)
         cut = round(fraction * values.size)
 
-        def part(chosen: NDArray[np.int64]) -> MembershipScores:
-            member = labels[chosen]
+        def part(indices: NDArray[np.int64]) -> MembershipScores:
+            member = labels[indices]
             if member.all() or not member.any():
                 sizes = f"{self.member.size} members and {self.nonmember.size} non-members"
                 raise ValueError(f"scores: {sizes} are too few to split")
             return MembershipScores(
-                values[chosen][member],
-                values[chosen][~member],
+                values[indices][member],
+                values[indices][~member],
                 higher_means_member=self.higher_means_member,
             )
 

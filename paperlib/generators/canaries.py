@@ -154,10 +154,10 @@ def _sampled(
     sizes = [min(len(row), longest) for row in tokens if row]
     coins = torch.Generator(network.device).manual_seed(int(rng.integers(2**62)))
     while True:
-        chosen = rng.choice(sizes, _BATCH)
-        settings = TextGenerator(length=int(chosen.max()), top_k=0, temperature=temperature)
+        lengths = rng.choice(sizes, _BATCH)
+        settings = TextGenerator(length=int(lengths.max()), top_k=0, temperature=temperature)
         rows = continue_prompts(network, np.empty((_BATCH, 0), dtype=np.int64), settings, coins)
-        for row, size in zip(rows, chosen, strict=True):
+        for row, size in zip(rows, lengths, strict=True):
             yield " ".join(tokenizer.decode(row[:size], skip_special_tokens=True).split())
 
 

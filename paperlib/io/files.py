@@ -57,8 +57,8 @@ def user_cache_folder() -> Path:
 
 def data_folder() -> Path:
     """First place to look for data sets: ``PAPERLIB_DATA``, else a folder in the user's cache."""
-    chosen = os.environ.get(DATA_VARIABLE)
-    return Path(chosen).expanduser() if chosen else user_cache_folder() / "data"
+    folder = os.environ.get(DATA_VARIABLE)
+    return Path(folder).expanduser() if folder else user_cache_folder() / "data"
 
 
 @contextmanager

@@ -113,9 +113,9 @@ def _options_of_jobs(options: Mapping[str, Any], said_by: str) -> dict[str, Any]
 
 def visible_devices() -> list[str]:
     """Names of the GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` lists them."""
-    chosen = os.environ.get(_DEVICES_VARIABLE)
-    if chosen is not None:
-        names = [name.strip() for name in chosen.split(",")]
+    devices = os.environ.get(_DEVICES_VARIABLE)
+    if devices is not None:
+        names = [name.strip() for name in devices.split(",")]
         return [] if names[0] in ("", "-1", "NoDevFiles") else names
     command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
     try:

@@ -36,15 +36,15 @@ def check_labels(labels: Any, classes: int, count: int | None = None) -> Tensor:
 
 def default_device(device: torch.device | str | None = None) -> torch.device:
     """The device asked for; with None, CUDA where there is one, else the CPU."""
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    name = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        torch.empty(0, device=chosen)
+        torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
         raise ValueError(
             "device: expected 'cpu', 'cuda', 'cuda:0', ..., one that is there, got "
             f"{str(device)!r}: {str(error).splitlines()[0]}"
         ) from error
-    return torch.device(chosen)
+    return torch.device(name)
 
 
 @contextmanager

@@ -50,12 +50,12 @@ def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.n
     images, labels = loaded
     used_data("handwritten digits (scikit-learn)", np.column_stack([images, labels]))
     rng = np.random.default_rng(config.seed)
-    chosen = rng.permutation(len(labels))[: config.examples]
+    rows = rng.permutation(len(labels))[: config.examples]
     spoiled = rng.random(config.examples) < config.noisy_labels
     drawn = rng.integers(0, 10, config.examples)
     member = rng.integers(0, 2, config.examples).astype(bool)
-    pixels = (images[chosen] / 16).astype(np.float32)
-    return pixels, np.where(spoiled, drawn, labels[chosen]), member
+    pixels = (images[rows] / 16).astype(np.float32)
+    return pixels, np.where(spoiled, drawn, labels[rows]), member
 
 
 def train_and_score(

@@ -95,12 +95,12 @@ def _shown_columns(
         return [_ShownColumn(title, name, [name]) for name, title in columns.items()]
     in_frame = list(map(str, frame.columns))
     patterns = in_frame if columns is None else map(str.strip, columns.split(","))
-    chosen: list[_ShownColumn] = []
+    shown_columns: list[_ShownColumn] = []
     for pattern in dict.fromkeys(patterns):
         words = [pattern] if pattern in in_frame else re.findall(r"\w+", pattern)
         names = [word for word in words if word in in_frame] or [pattern]
-        chosen.append(_ShownColumn(heading(names[0]), pattern, names))
-    return chosen
+        shown_columns.append(_ShownColumn(heading(names[0]), pattern, names))
+    return shown_columns
 
 
 def _column_texts(
@@ -157,14 +157,14 @@ def heading(name: str) -> str:
 
 def _known_columns(frame: pd.DataFrame, argument: str, names: Iterable[str]) -> set[str]:
     """The names as a set; a ValueError that names the argument where the frame lacks one."""
-    chosen = set(names)
-    unknown = chosen - set(map(str, frame.columns))
+    known = set(names)
+    unknown = known - set(map(str, frame.columns))
     if unknown:
         raise ValueError(
             f"{argument}: no column {', '.join(map(repr, sorted(unknown)))}; "
             f"the columns are {', '.join(map(repr, frame.columns))}"
         )
-    return chosen
+    return known
 
 
 def _shared(pattern: str, cells: Mapping[str, str]) -> str:

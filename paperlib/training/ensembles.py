@@ -257,8 +257,8 @@ class _EnsembleRun:
 
     def train(self, indices: list[int]) -> dict[int, int]:
         """Train the stack of these configs; returns models that diverged, with the epoch."""
-        chosen = [self.configs[index] for index in indices]
-        stack = MLPStack(self.mlp, chosen, self.data, self.dtype)
+        stacked = [self.configs[index] for index in indices]
+        stack = MLPStack(self.mlp, stacked, self.data, self.dtype)
 
         def keep(epoch: int, count: int) -> None:
             if epoch:
@@ -268,7 +268,7 @@ class _EnsembleRun:
 
         with torch.no_grad():
             keep(0, len(indices))
-            diverged_rows = train_stack(stack, chosen, self.data, on_epoch=keep)
+            diverged_rows = train_stack(stack, stacked, self.data, on_epoch=keep)
         diverged: dict[int, int] = {}
         for row, epoch in diverged_rows.items():
             for model in self.same_path[indices[row]]:

@@ -208,8 +208,12 @@ def _output_sets(config: ValidityConfig) -> list[Case]:
 
     def twin(scores: MembershipScores) -> float:
         rule = SelectionRule(error_divisor=1.0)
-        chosen = fit_output_set(scores, total=len(scores), confidence=config.confidence, rule=rule)
-        return float(one_run_epsilon(*count_guesses(chosen, scores), confidence=config.confidence))
+        output_set = fit_output_set(
+            scores, total=len(scores), confidence=config.confidence, rule=rule
+        )
+        return float(
+            one_run_epsilon(*count_guesses(output_set, scores), confidence=config.confidence)
+        )
 
     answered = known.sparing_response(1.0, 0.5)
     others: list[Method] = [method for method in METHODS if method != "optimal"]

@@ -156,11 +156,11 @@ class TextClassifier:
         drawn = torch.stack([torch.rand(count, self.width, generator=order) for order in orders])
         factors = ((drawn >= self.dropout) / (1 - self.dropout)).to(device)  # of dropout
         for batch in torch.arange(count, device=device).split(self.batch_size):
-            chosen = rows[:, batch]
+            rows_of_batch = rows[:, batch]
             optimizer.zero_grad()
-            tokens, windows, table = (values[chosen] for values in inputs)
+            tokens, windows, table = (values[rows_of_batch] for values in inputs)
             logits = network(tokens, windows, table, alone=alone, left_in=factors[:, batch])
-            mean_losses(logits, members[chosen]).sum().backward()
+            mean_losses(logits, members[rows_of_batch]).sum().backward()
             optimizer.step()
 
 

@@ -186,22 +186,22 @@ def epsilon_star(
         check_choice(f"interval_method (with method={method!r})", interval_method, allowed)
         if confidence is None:
             raise ValueError(f"interval_method: {interval_method!r} needs a confidence, got None")
-    chosen = None if confidence is None else interval_method or allowed[0]
+    used_interval = None if confidence is None else interval_method or allowed[0]
     level = _delta(delta, method, train.size)
     fits, (low, high) = None, EMPIRICAL_RANGE
     if method == "parametric":
         best, interval, fits = _parametric(
-            train, population, level, transform, confidence, chosen, seed
+            train, population, level, transform, confidence, used_interval, seed
         )
         low, high = level, 1 - level
     else:
-        best, interval = _empirical(train, population, level, confidence, chosen, seed)
+        best, interval = _empirical(train, population, level, confidence, used_interval, seed)
     losses = MembershipScores(train, population, higher_means_member=False)
     result = EpsilonStarResult(
         epsilon=best.epsilon,
         interval=interval,
         confidence=confidence,
-        interval_method=chosen,
+        interval_method=used_interval,
         method=method,
         transform=transform if method == "parametric" else "none",
         delta=level,
@@ -220,7 +220,7 @@ def epsilon_star(
         direction="lower",
         refusals=directions.refusals(reversed_direction(losses)),
         claim="",
-        assumptions=words.assumptions(method, chosen),
+        assumptions=words.assumptions(method, used_interval),
     )
     warnings = words.warnings(result, clipped=best.clipped)
     result = replace(result, claim=words.claim(result), warnings=warnings)

@@ -36,9 +36,9 @@ class GuessPath:
         """Right guesses v among them."""
         return self.true_members + self.true_nonmembers
 
-    def at(self, chosen: IntArray) -> "GuessPath":
-        """The stopping points at positions ``chosen`` alone."""
-        arrays = {name: values[chosen] for name, values in vars(self).items() if name != "total"}
+    def at(self, positions: IntArray) -> "GuessPath":
+        """The stopping points at positions ``positions`` alone."""
+        arrays = {name: values[positions] for name, values in vars(self).items() if name != "total"}
         return replace(self, **arrays)
 
 

@@ -144,8 +144,10 @@ def search_thresholds(
         path = guess_path(selection, guess)
         test = hypothesis.single(guess, len(evaluation), random=True)
         _, reached = test.best(path.correct, path.guesses)
-        chosen = threshold_path(evaluation, float(path.high[reached]), float(path.low[reached]))
-        return _best(chosen, test, searches.ONE_HALF, 1)
+        at_threshold = threshold_path(
+            evaluation, float(path.high[reached]), float(path.low[reached])
+        )
+        return _best(at_threshold, test, searches.ONE_HALF, 1)
     path = guess_path(scores, guess)
     if name == "anytime":
         return every_count(path, hypothesis, _sides(guess))

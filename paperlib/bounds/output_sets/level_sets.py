@@ -99,9 +99,9 @@ def overlap(first: Intervals, second: Intervals) -> Intervals:
     return tuple(sorted(pair for pair in pairs if pair[0] < pair[1]))
 
 
-def count_guesses(chosen: OutputSet, scores: MembershipScores) -> tuple[int, int]:
+def count_guesses(output_set: OutputSet, scores: MembershipScores) -> tuple[int, int]:
     """Right guesses and guesses made by an output set on scores."""
-    member, nonmember = chosen.guess(scores.member), chosen.guess(scores.nonmember)
+    member, nonmember = output_set.guess(scores.member), output_set.guess(scores.nonmember)
     correct = int((member == 1).sum() + (nonmember == -1).sum())
     return correct, int((member != 0).sum() + (nonmember != 0).sum())
 

@@ -54,12 +54,12 @@ def rank_limit_of_detection(
         """Whether a simulated audit with so many exposed identifiers shows more than epsilon."""
         rng = np.random.default_rng([seed, simulation])
         ranks = rng.integers(1, sizes + 1)
-        chosen = rng.permutation(sizes.size)[:count]
-        ranks[chosen] = 1
+        exposed = rng.permutation(sizes.size)[:count]
+        ranks[exposed] = 1
         simulated_margins = places_of_margins
         if places_of_margins is not None:
             simulated_margins = places_of_margins.copy()
-            simulated_margins[chosen] = sizes.size  # above all others
+            simulated_margins[exposed] = sizes.size  # above all others
         result = audit_ranks(
             ranks, sizes, delta=delta, confidence=confidence, margins=simulated_margins
         )

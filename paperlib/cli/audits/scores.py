@@ -105,15 +105,15 @@ def audit(
 
 def _chosen(context: typer.Context, file: str, kind: options.Kind | None) -> dict[str, Any]:
     """The options of the command line that a plan may contradict, by name."""
-    chosen: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name, value in context.params.items():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            chosen[name] = value
-    chosen["scores"] = Path(file).name
+            by_name[name] = value
+    by_name["scores"] = Path(file).name
     if kind is not None:
-        chosen["kind"] = kind
-    return chosen
+        by_name["kind"] = kind
+    return by_name
 
 
 def _in_command(name: str) -> str:

@@ -143,15 +143,15 @@ def checked_kinds(names: Iterable[str] | None) -> tuple[Kind, ...]:
     """
     if names is None:
         return tuple(KINDS.values())
-    chosen = {names} if isinstance(names, str) else set(names)
-    unknown = sorted(chosen - set(KINDS))
+    requested = {names} if isinstance(names, str) else set(names)
+    unknown = sorted(requested - set(KINDS))
     if unknown:
         raise ValueError(
             f"kinds: expected some of {', '.join(KINDS)}; got {', '.join(map(repr, unknown))}"
         )
-    if not chosen:
+    if not requested:
         raise ValueError(f"kinds: expected at least one of {', '.join(KINDS)}; got none")
-    return tuple(kind for name, kind in KINDS.items() if name in chosen)
+    return tuple(kind for name, kind in KINDS.items() if name in requested)
 
 
 def kinds_table() -> pd.DataFrame:

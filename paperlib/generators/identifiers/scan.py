@@ -124,11 +124,11 @@ def _best(cluster: list[Candidate]) -> list[Candidate]:
     """Those of a cluster that stay, none overlapping another, in order."""
     if len(cluster) == 1:
         return cluster
-    chosen: list[Candidate] = []
+    disjoint: list[Candidate] = []
     for candidate in sorted(cluster, key=lambda c: (not c.form.valid, c.start - c.end, c.start)):
-        if all(candidate.end <= other.start or other.end <= candidate.start for other in chosen):
-            chosen.append(candidate)
-    return sorted(chosen, key=lambda c: c.start)
+        if all(candidate.end <= other.start or other.end <= candidate.start for other in disjoint):
+            disjoint.append(candidate)
+    return sorted(disjoint, key=lambda c: c.start)
 
 
 class StreamScanner:

@@ -77,8 +77,8 @@ def pareto(table: pd.DataFrame) -> pd.DataFrame:
     """The `strategies` on the convex frontier of small Epsilon* and large utility, in order
     (Section 4.2).
     """
-    chosen = convex_frontier(table["epsilon_star"].to_numpy(), table["utility"].to_numpy())
-    return table.iloc[chosen].reset_index(drop=True)
+    rows = convex_frontier(table["epsilon_star"].to_numpy(), table["utility"].to_numpy())
+    return table.iloc[rows].reset_index(drop=True)
 
 
 def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
@@ -131,8 +131,8 @@ def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
     names = ["epsilon_star", "epsilon_shuffled", "epsilon_star_clipped", "utility", "loss_auc"]
     names += ["one_run", "one_run_both", "lower_bound"]
     return pd.DataFrame(
-        {"group": name, "models": chosen.sum(), **frame.loc[chosen, names].mean()}
-        for name, chosen in groups.items()
+        {"group": name, "models": in_group.sum(), **frame.loc[in_group, names].mean()}
+        for name, in_group in groups.items()
     )
 
 

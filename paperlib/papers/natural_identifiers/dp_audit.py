@@ -99,8 +99,8 @@ def bounds_over_models(
     """
     tables: list[pd.DataFrame] = []
     for curve, (scores, bound) in CURVES.items():
-        chosen = audits[audits["score"].isin(scores) & (audits["top"] == 1)]
-        best = chosen.groupby([*keys, "model"])[bound].max()
+        top_one = audits[audits["score"].isin(scores) & (audits["top"] == 1)]
+        best = top_one.groupby([*keys, "model"])[bound].max()
         if less and len(best):
             best = _less_those_of(best, less)
         over_models = best.groupby(list(keys)).agg(["size", "mean", "sem"]).reset_index()

@@ -179,8 +179,8 @@ def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Eviden
 
 def _papers_bounds(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """The largest of the paper's bounds, one row per key and one column per model."""
-    chosen = table[table["score"].isin(_PAPER_SCORES) & (table["top"] == 1)]
-    return chosen.pivot_table("paper", keys, "model", "max")
+    top_one = table[table["score"].isin(_PAPER_SCORES) & (table["top"] == 1)]
+    return top_one.pivot_table("paper", keys, "model", "max")
 
 
 def _larger_less_smaller(bounds: pd.DataFrame, target: float) -> list[float]:

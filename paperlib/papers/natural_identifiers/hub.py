@@ -273,13 +273,13 @@ def _sampled(identifiers: Sequence[FoundIdentifier], config: HubConfig) -> list[
         by_subset.setdefault(identifiers[index].subset, []).append(identifiers[index])
     # The filter leaves some out: more are drawn before it.
     drawn = math.ceil(config.per_subset * (1.2 if config.blind_filter else 1.0))
-    chosen: list[FoundIdentifier] = []
+    sampled: list[FoundIdentifier] = []
     for of_subset in by_subset.values():
-        chosen += of_subset[:drawn]
-    kinds = pd.Series([identifier.kind for identifier in chosen]).value_counts()
+        sampled += of_subset[:drawn]
+    kinds = pd.Series([identifier.kind for identifier in sampled]).value_counts()
     if config.blind_filter and kinds.max() >= _FEWEST_TO_FILTER:
-        chosen = _filtered(chosen, config)
-    return _first_of_each_subset(chosen, config.per_subset)
+        sampled = _filtered(sampled, config)
+    return _first_of_each_subset(sampled, config.per_subset)
 
 
 def _first_of_each_subset(

@@ -205,13 +205,13 @@ def _sampled(
 ) -> list[FoundIdentifier]:
     """A random sample, with at most ``per_document`` identifiers of each document."""
     counts = Counter[int]()
-    chosen: list[FoundIdentifier] = []
+    sampled: list[FoundIdentifier] = []
     for index in rng.permutation(len(identifiers)):
         identifier = identifiers[index]
         counts[identifier.document] += 1
         if counts[identifier.document] <= config.per_document:
-            chosen.append(identifier)
-    return chosen[: config.identifiers]
+            sampled.append(identifier)
+    return sampled[: config.identifiers]
 
 
 def natural_tokenizer(name: str) -> Any:

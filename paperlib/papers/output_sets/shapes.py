@@ -71,8 +71,8 @@ def shapes(
             rng = np.random.default_rng([seed, m, trial])
             members = int(rng.binomial(2 * m, 0.5))
             scores = MembershipScores(pair.p.draw(rng, members), pair.q.draw(rng, 2 * m - members))
-            chosen = fit_output_set(scores, method="top_bottom", confidence=confidence)
-            missed += not chosen.contains(inner).all()
+            output_set = fit_output_set(scores, method="top_bottom", confidence=confidence)
+            missed += not output_set.contains(inner).all()
         ends = ((-math.inf, low), (high, math.inf)) if low < high else ((-math.inf, math.inf),)
         rows.append(
             {
@@ -166,12 +166,12 @@ def _best_pair(
     return int(low[i]), int(high[j])
 
 
-def is_asymmetric(chosen: OutputSet) -> bool:
+def is_asymmetric(output_set: OutputSet) -> bool:
     """Whether no reflection maps the set to itself (to a thousandth of its extent)."""
-    cuts = np.array(chosen.intervals).ravel()
+    cuts = np.array(output_set.intervals).ravel()
     finite = cuts[np.isfinite(cuts)]
     if np.isfinite(cuts[0]) != np.isfinite(cuts[-1]):
-        return finite.size > 0 and len(chosen.intervals) > 1
+        return finite.size > 0 and len(output_set.intervals) > 1
     return bool(finite.size and np.ptp(finite + finite[::-1]) > 1e-3 * np.ptp(finite))
 
 

@@ -63,8 +63,8 @@ def beside_the_paper(by_subset: pd.DataFrame) -> pd.DataFrame:
         {"kind": ["all kinds", *PAPER_KINDS], "here": by_subset[columns].sum().tolist()}
     )
     for name, corpus, split in _PAPERS:
-        chosen = printed[(printed["corpus"] == corpus) & (printed["split"] == split)]
-        frame[name] = chosen[columns].sum().tolist()
+        of_corpus = printed[(printed["corpus"] == corpus) & (printed["split"] == split)]
+        frame[name] = of_corpus[columns].sum().tolist()
     return frame.assign(paper=printed[columns].sum().tolist())
 
 

@@ -81,15 +81,15 @@ class Images:
         """Images and labels of some parts, one after the other; one block in memory is not
         copied.
         """
-        chosen = [self.parts[name] for name in names]
+        parts = [self.parts[name] for name in names]
         first = _STORED.index(names[0])
         in_one_block = tuple(names) == _STORED[first : first + len(names)]
         if in_one_block:
             start = sum(len(self.parts[name]) for name in _STORED[:first])
-            x = self.pixels[start : start + sum(map(len, chosen))]
+            x = self.pixels[start : start + sum(map(len, parts))]
         else:
-            x = np.concatenate([images.x for images in chosen])
-        return x, np.concatenate([images.y for images in chosen])
+            x = np.concatenate([images.x for images in parts])
+        return x, np.concatenate([images.y for images in parts])
 
 
 def split_images(split: ImageSplit) -> Images:

@@ -237,8 +237,8 @@ def table_six(results: TabularResults, *, form: str) -> pd.DataFrame:
     summary = results.summary
     of_real_data = summary[summary["audit"] != "panoramia"]["form"].iloc[0]
     form_of_audit = np.where(summary["audit"] == "panoramia", form, of_real_data)
-    chosen = summary[(summary["search"] == "union") & (summary["form"] == form_of_audit)]
-    wide = chosen.pivot(index=["label", "target"], columns="audit", values=["value", "value_sd"])
+    of_form = summary[(summary["search"] == "union") & (summary["form"] == form_of_audit)]
+    wide = of_form.pivot(index=["label", "target"], columns="audit", values=["value", "value_sd"])
     pools = [run.pools.table.assign(label=config.label) for config, run in results.runs.items()]
     groups = pd.concat(pools, ignore_index=True).groupby(["label", "target"], sort=False)
     rows = groups[["train_accuracy", "test_accuracy"]].mean()

@@ -83,18 +83,18 @@ def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> p
 
     The first ``withheld`` members, which the helper on real chunks learned, are in no game.
     """
-    chosen = with_helpers(pools, (SYNTHETIC, REAL_NONMEMBERS))
+    two_helpers = with_helpers(pools, (SYNTHETIC, REAL_NONMEMBERS))
 
     def without_withheld(outputs: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         return {name: values[withheld:] for name, values in outputs.items()}
 
-    members = chosen.members
+    members = two_helpers.members
     remaining = Pool(
         members.examples[withheld:],
         without_withheld(members.helpers),
         without_withheld(members.targets),
     )
-    return shared.helper_games(replace(chosen, members=remaining, key=""), audit)
+    return shared.helper_games(replace(two_helpers, members=remaining, key=""), audit)
 
 
 def table_five(games: pd.DataFrame) -> pd.DataFrame:
