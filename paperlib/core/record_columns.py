@@ -48,16 +48,25 @@ def check_columns(
     """
     missing = sorted(set(groups) - set(columns))
     if missing:
-        raise ValueError(f"groups: expected some of the columns {list(columns)}, got {missing[0]}")
+        raise ValueError(
+            f"group column: expected one of the columns {list(columns)}, got {missing[0]!r}"
+        )
     numbers: dict[str, FloatArray] = {}
     for name, cells in itertools.islice(columns.items(), _MOST_BESIDE):
         numbers[name] = _numbers(cells)
+    refused: dict[str, ValueError] = {}
     for name, cells in columns.items():
         if name in groups or INDEX.fullmatch(name.strip()):
             continue
         others = [row for other, row in numbers.items() if other != name]
         beside = np.column_stack(others) if others else None
-        check_column(f"column {name!r}", name, cells, member, beside, ways)
+        try:
+            check_column(f"column {name!r}", name, cells, member, beside, ways)
+        except ValueError as error:
+            refused[name] = error
+    if refused:
+        # The year of birth of few persons is as one-sided as their names, which are more.
+        raise refused[max(refused, key=lambda name: len(set(map(str, columns[name]))))]
 
 
 def _numbers(cells: Sequence[Any]) -> FloatArray:

@@ -11,6 +11,7 @@ from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.features import AdditiveModel, FeaturesResult, audit_features
 from paperlib.audits.releases.distances import Flags, Nearness, Space, nearness
 from paperlib.audits.releases.rates import disclosure_rates
+from paperlib.audits.releases.records import alike_rows_warnings, check_records
 from paperlib.audits.releases.rows import (
     FEWEST,
     Rows,
@@ -141,6 +142,7 @@ def audit_release(
     ids: Sequence[Any] | None = None,
     unit: Sequence[Any] | None = None,
     coins: Coins | None = None,
+    group_columns: Sequence[str] = (),
     secret: str | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
@@ -168,6 +170,8 @@ def audit_release(
         unit: In place of ids the name of each row's unit, such as a patient, members first: its
             rows are one example, whose signals are averaged. Rates are of one row of each.
         coins: The coins that were tossed before the generator was trained.
+        group_columns: Columns such as a small site, of whose rows each is a record of its own: a
+            table is refused where a column looks as if its values were units.
         secret: Column to be inferred; by default one is drawn for each row.
         delta, confidence, design, seed: As for `audit_features`; the confidence is that of
             intervals too.
@@ -199,6 +203,8 @@ def audit_release(
     compared = alike(release, sides, kept=secret)
     released, pool = compared.release, compared.pool
     examples = _examples(len(members), len(pool), ids, unit, coins)
+    if isinstance(members, pd.DataFrame) and isinstance(nonmembers, pd.DataFrame):
+        check_records(members, nonmembers, names=examples.names, groups=group_columns)
     _check_secret(secret, pool)
     measured = _measured(released, pool, examples, seed)
     rates = _rates(released, pool, measured, secret, confidence, seed)
@@ -218,6 +224,10 @@ def audit_release(
     values = records["score"].to_numpy()
     scores = MembershipScores(values[member], values[~member])
     warnings = (*compared.warnings, *measured.warnings)
+    if isinstance(pool, pd.DataFrame) and not examples.are_units:
+        # In random order: the place of a row tells nothing.
+        rows = taken(pool, measured.order)
+        warnings = (*warnings, *alike_rows_warnings(rows, measured.member))
     if reversed_direction(scores):
         scores = MembershipScores(scores.member, scores.nonmember, higher_means_member=False)
         warnings = (*warnings, words.AWAY)

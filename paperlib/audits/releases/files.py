@@ -7,31 +7,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paperlib.audits.releases.records import check_records
 from paperlib.audits.releases.rows import Rows
 from paperlib.core.reading import read_frames
+from paperlib.core.reading.headers import array_names, load_arrays
+from paperlib.core.reading.limits import TooLargeError, check_size
 from paperlib.core.reading.tables import decoded, named, open_source
 from paperlib.io.files import visible_files
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_PIXEL_BYTES = 8  # of one pixel, in the image and in the array of all
+_WITH_NONMEMBERS = 3  # files: the release, members and non-members
+
 
 def read_rows(
-    paths: Sequence[str], *, text_column: str = "", id_column: str = ""
+    paths: Sequence[str],
+    *,
+    text_column: str = "",
+    id_column: str = "",
+    group_columns: Sequence[str] = (),
 ) -> tuple[list[Rows], list[str] | None]:
     """Rows of each file, the release first, and names of all but those of the release, if there are
     any.
+
+    Texts of tables of members and of non-members are refused (ValueError) where a column beside
+    them names units of several texts, but for the ``group_columns``.
     """
     kinds = [_kind(path) for path in paths]
     if set(kinds) == {"table"}:
-        return _tables(paths, text_column, id_column)
+        return _tables(paths, text_column, id_column, group_columns)
     if text_column or id_column:
         raise ValueError(f"--{'text' if text_column else 'id'}-column: not every file is a table")
     readers: dict[str, Callable[[str], Rows]] = {
         "folder": _pictures,
         "array": _array,
         "lines": _lines,
-        "table": lambda path: _tables([path], "", "")[0][0],
+        "table": lambda path: _tables([path], "", "", ())[0][0],
     }
     rows = [readers[kind](path) for kind, path in zip(kinds, paths, strict=True)]
     if set(kinds[1:]) == {"folder"}:
@@ -51,7 +64,7 @@ def _kind(path: str) -> str:
 
 
 def _tables(
-    paths: Sequence[str], text_column: str, id_column: str
+    paths: Sequence[str], text_column: str, id_column: str, group_columns: Sequence[str]
 ) -> tuple[list[Rows], list[str] | None]:
     """Tables of the files, or their texts where a column was named or is the only one; and names
     of the rows of all but the first file, where the column of ids was named.
@@ -69,6 +82,8 @@ def _tables(
         names = [str(name) for frame in frames[1:] for name in frame[id_column]]
         frames = [frame.drop(columns=id_column, errors="ignore") for frame in frames]
     texts = _columns_of_text(paths, frames, text_column)
+    if text_column and len(frames) == _WITH_NONMEMBERS:
+        check_records(*frames[1:], names=names, groups=[text_column, *group_columns])
     return (list(frames) if texts is None else texts), names
 
 
@@ -117,14 +132,15 @@ def _lines(path: str) -> list[str]:
 
 def _array(path: str) -> NDArray[Any]:
     """The array of an NPY file, or of an NPZ file the one named images, else its first."""
-    with named(open_source(path)):
+    source = open_source(path)
+    with named(source):
         try:
-            content: Any = np.load(path, allow_pickle=False)
-            names = getattr(content, "files", [])
-            if not names:
-                return content
-            return content["images" if "images" in names else names[0]]
-        except (OSError, EOFError, ValueError) as error:
+            names = array_names(source.data)
+            chosen = ["images"] if "images" in names else names[:1]
+            return load_arrays(source.data, chosen)[0]
+        except TooLargeError:
+            raise
+        except ValueError as error:
             raise ValueError(f"expected images in NPZ or NPY: {error}") from None
 
 
@@ -133,12 +149,15 @@ def _pictures(folder: str) -> NDArray[Any]:
     from PIL import Image
 
     pictures: list[NDArray[Any]] = []
+    pixels = 0  # as the images' headers claim them
     for name in visible_files(folder):
         try:
             with Image.open(Path(folder) / name) as picture:
+                pixels += picture.width * picture.height
+                check_size(_PIXEL_BYTES * pixels, f"{folder}: {pixels:,} pixels")
                 is_plain = picture.mode in ("L", "RGB", "I", "I;16", "F")
                 pictures.append(np.asarray(picture if is_plain else picture.convert("RGB")))
-        except OSError:
+        except (OSError, Image.DecompressionBombError):
             raise ValueError(f"{folder}: {name} is no image; move away what is none") from None
     shapes = {picture.shape for picture in pictures}
     if not shapes:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binom, norm
+from scipy.stats import binom, kstest, norm
 
 from paperlib.audits.releases.distances import table_space
 from paperlib.core import FloatArray, IntArray
@@ -14,6 +14,60 @@ _HARDLY = 0.01  # share of values that keys have in common by chance
 _ATTACKED = 500  # rows of the release whose nearest rows are looked at
 _CLOSE = 0.05  # share of all pairs that lie so close, or closer
 _INFORMED = 0.01  # chance of taking a key for a value that belongs to its row
+_UNEVEN = 1e-4  # chance of taking keys, which fill their range evenly, for amounts
+
+
+def check_not_keys_alone(release: pd.DataFrame, pool: pd.DataFrame, keys: list[Any]) -> None:
+    """Refuse (ValueError) a table of which nothing is left to compare but for ``keys``, which
+    `new_keys` names, or which holds nothing but keys that were drawn anew.
+
+    Amounts in whole numbers, which hardly repeat either, do not fill their range evenly, or are
+    tied to the other columns of their rows.
+    """
+    left = [name for name in release if name not in keys]
+    if not keys and all(_may_be_new(release[name], pool[name]) for name in release):
+        if _are_tied(release, pool):
+            return
+        keys = left
+        left = [name for name in release if not _are_even(release[name], pool[name])]
+    if any(pd.concat([release[name], pool[name]]).nunique() > 1 for name in left) or not keys:
+        return
+    raise ValueError(
+        f"release: no column is left to compare: {_listed(keys)} hardly share a value with the "
+        "records and repeat none, as keys that were drawn anew, so that copies would not be seen; "
+        "bring the release with columns that describe its rows, or with its first keys"
+    )
+
+
+def _are_tied(release: pd.DataFrame, pool: pd.DataFrame) -> bool:
+    """Whether the values of one of several columns that never repeat belong to their rows."""
+    if release.shape[1] < 2:
+        return False
+    for name in release:
+        against = _against(release.drop(columns=name), pool.drop(columns=name))
+        if _is_of_its_row(release[name], pool[name], against):
+            return True
+    return False
+
+
+def _are_even(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
+    """Whether values fill their range evenly in both tables, as running or drawn numbers do, or are
+    text, of which all words are as far from each other.
+    """
+    if released.dtype.kind not in "iufM":
+        return True
+    for values in (released, records):
+        numbers = values.dropna().astype("int64").to_numpy().astype(np.float64)
+        low, high = float(numbers.min()), float(numbers.max())
+        if kstest(numbers, "uniform", (low, high - low)).pvalue < _UNEVEN:
+            return False
+    return True
+
+
+def _listed(names: list[Any]) -> str:
+    """Some names of columns, as a message lists them."""
+    listed = ", ".join(repr(name) for name in names[:5])
+    return f"{listed}, ..." if len(names) > 5 else listed
 
 
 class _Others(NamedTuple):

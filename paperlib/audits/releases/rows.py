@@ -14,7 +14,7 @@ from scipy.stats import binom, ks_2samp, mannwhitneyu
 
 from paperlib.audits.releases.chance import equal_by_chance
 from paperlib.audits.releases.distances import Flags, Space, image_space, table_space, text_space
-from paperlib.audits.releases.new_keys import new_keys
+from paperlib.audits.releases.new_keys import check_not_keys_alone, new_keys
 from paperlib.audits.releases.spellings import (
     are_other_words,
     in_one_spelling,
@@ -98,6 +98,7 @@ def _alike_tables(by_name: Mapping[str, pd.DataFrame], kept: str | None) -> Alik
     pool = pd.concat(tables.values(), ignore_index=True)
     notes = _spell_alike(release, pool)
     keys = [name for name in new_keys(release, pool) if name != kept]
+    check_not_keys_alone(release, pool, keys)
     notes += tuple(_note_of_key(name, release[name], pool[name]) for name in keys)
     doubts = {reading.column: words.read_in_several_ways(*reading) for reading in unclear}
     doubts |= _doubts_of_keys(release[keys], pool[keys])

@@ -27,6 +27,7 @@ def audit_release(
     seed: int = 0,
     *,
     unit: str = "",
+    group_column: list[str] | None = None,
     wishes: Wishes,
 ) -> int:
     """Audit a synthetic release of an unknown generator, with rows from which it was made and
@@ -45,13 +46,15 @@ def audit_release(
     about_file = wishes.checked(*paths, coins and str(coins))
     sealed = None if coins is None else Coins.load(coins)
     column = _column_of_names(id_column, unit, sealed)
-    rows, names = read_rows(paths, text_column=text_column, id_column=column)
+    groups = group_column or []
+    rows, names = read_rows(paths, text_column=text_column, id_column=column, group_columns=groups)
     are_units = bool(unit) and sealed is None
     audit = audit_rows(
         *rows,
         ids=None if are_units else names,
         unit=names if are_units else None,
         coins=sealed,
+        group_columns=groups,
         secret=secret or None,
         delta=delta,
         confidence=confidence,

@@ -1,0 +1,73 @@
+"""What a record is, by the columns of members and of non-members, and by rows that are alike."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from paperlib.audits.features import near_rows_warnings
+from paperlib.core import FloatArray
+from paperlib.core.record_columns import check_columns
+
+_MOST_WORDS = 10  # different words of a column that is looked at for rows that are alike
+
+
+def check_records(
+    members: pd.DataFrame,
+    nonmembers: pd.DataFrame,
+    *,
+    names: Sequence[object] | None = None,
+    groups: Sequence[str] = (),
+) -> None:
+    """Refuse (ValueError) a column that names units of several rows, or records of both sides.
+
+    Rows that are equal in all columns are left out: whether they are copies is asked of the rows.
+
+    Args:
+        members, nonmembers: Tables, of which the columns of both are asked.
+        names: Of the record or unit of each row, members first: one row of each is looked at.
+        groups: Columns of which each row is a record of its own.
+    """
+    columns = [name for name in members if name in nonmembers]
+    pool = pd.concat([members[columns], nonmembers[columns]], ignore_index=True)
+    member = np.arange(len(pool)) < len(members)
+    if names is not None:
+        first = ~pd.Series([str(name) for name in names]).duplicated().to_numpy()
+        pool, member = pool[first], member[first]
+    single = ~pool.astype(str).duplicated(keep=False).to_numpy()
+    pool, member = pool[single], member[single]
+    if not len(pool):
+        return
+    pool = pool.astype(object).where(pool.notna(), None)
+    cells = {str(name): pool[name].tolist() for name in columns}
+    check_columns(cells, member, groups=groups)
+
+
+def alike_rows_warnings(rows: pd.DataFrame, member: NDArray[np.bool_]) -> tuple[str, ...]:
+    """A warning where rows that are alike share their side as rows of one unit do.
+
+    Args:
+        rows: A table of members and of non-members.
+        member: Of the same rows, shape (n,).
+    """
+    numbers = _numbers_of(rows)
+    if not numbers.shape[1]:
+        return ()
+    return near_rows_warnings("rows", numbers, member)
+
+
+def _numbers_of(rows: pd.DataFrame) -> FloatArray:
+    """Numbers and times by their rank, missing ones in the middle, and a column for each of few
+    words.
+    """
+    columns: list[NDArray[Any]] = []
+    for name in rows:
+        cells = rows[name]
+        if cells.dtype.kind in "iufmM":
+            columns.append(cells.rank(pct=True).fillna(0.5).to_numpy(dtype=np.float64))
+        elif cells.nunique() <= _MOST_WORDS:
+            words = pd.get_dummies(cells, dtype=float).to_numpy()
+            columns.extend(words.T)
+    return np.column_stack(columns) if columns else np.empty((len(rows), 0))
