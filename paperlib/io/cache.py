@@ -1,11 +1,14 @@
 """A cache of named arrays, found again by the configuration that made them."""
 
 import dataclasses
+import errno
 import hashlib
 import io
+import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -13,10 +16,28 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from filelock import SoftFileLease, Timeout
 
-from paperlib.io.files import canonical_json, config_hash, output_error, write_bytes
+from paperlib.io.files import (
+    OutputError,
+    canonical_json,
+    config_hash,
+    output_error,
+    reason_of,
+    write_bytes,
+)
+from paperlib.io.temporary import temporary_folder
 
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
+_NO_ROOM = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+)
+"""Errors of a disk, on which work goes on without keeping."""
+_not_kept: set[str] = set()  # folders of which this process has said so
 
 
 @dataclass(frozen=True)
@@ -34,7 +55,8 @@ class Cache:
         """The arrays of ``config``: read if a sound entry exists, else computed and kept.
 
         Processes that ask at one time, on machines that share the folder, compute it once (see
-        `lease`).
+        `lease`). On a full or read-only disk, or without permission to write, the arrays are
+        computed and not kept, which a line on stderr says once for each folder.
 
         Args:
             config: Everything the arrays depend on: typed configurations, seed, checksum of the
@@ -42,24 +64,44 @@ class Cache:
                 type.
 
         Raises:
-            OutputError: The entry cannot be written.
+            OutputError: The folder of the cache is a file.
             ValueError: ``config`` holds something JSON has no word for, or ``compute`` returned
                 something other than arrays of numbers, truth values or text.
         """
-        with lease(self.path(config).with_suffix(".lease"), lambda: self.find(config)) as entry:
+        with ExitStack() as stack:
+            held = lease(self.path(config).with_suffix(".lease"), lambda: self.find(config))
+            try:
+                entry = stack.enter_context(held)
+            except OutputError as error:
+                _go_on_without_keeping(self.folder, error)
+                entry = None
             if entry is not None:
                 return entry
-            arrays = {name: np.asarray(value) for name, value in compute().items()}
-            self.put(config, arrays)
+            arrays = _checked({name: np.asarray(value) for name, value in compute().items()})
+            try:
+                self.put(config, arrays)
+            except OutputError as error:
+                _go_on_without_keeping(self.folder, error)
             return arrays
 
     def resumed(
         self, config: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]]
     ) -> Arrays:
-        """As `get`; ``compute`` is handed the path of a checkpoint, which is removed in the end."""
+        """As `get`; ``compute`` is handed the path of a checkpoint, which is removed in the end.
+
+        Where the cache cannot be written, the checkpoint is in a temporary folder.
+        """
         checkpoint = self.path(config).with_suffix(".checkpoint")
-        arrays = self.get(config, lambda: compute(checkpoint))
-        checkpoint.unlink(missing_ok=True)
+
+        def computed() -> Mapping[str, Any]:
+            if _is_writable(self.folder):
+                return compute(checkpoint)
+            with temporary_folder(Path(tempfile.gettempdir()), "paperlib-") as folder:
+                return compute(folder / checkpoint.name)
+
+        arrays = self.get(config, computed)
+        with suppress(OSError):  # of a read-only disk
+            checkpoint.unlink(missing_ok=True)
         return arrays
 
     def find(self, config: Mapping[str, Any]) -> Arrays | None:
@@ -80,11 +122,7 @@ class Cache:
 
     def put(self, config: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """Keep arrays under ``config``, in one piece or not at all; errors as in `get`."""
-        for name, values in arrays.items():
-            if values.dtype.hasobject:
-                raise ValueError(
-                    f"{name}: expected an array of numbers, truth values or text, got objects"
-                )
+        _checked(arrays)
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **dict(arrays))
         body = _text(config) + b"\n" + buffer.getvalue()
@@ -93,6 +131,40 @@ class Cache:
     def path(self, config: Mapping[str, Any]) -> Path:
         """Path of the entry of ``config``, which need not exist."""
         return self.folder / f"{config_hash(typed(config))}.cache"
+
+
+def _checked(arrays: Mapping[str, np.ndarray]) -> Arrays:
+    """The arrays; a ValueError for one of objects, which is never kept."""
+    for name, values in arrays.items():
+        if values.dtype.hasobject:
+            raise ValueError(
+                f"{name}: expected an array of numbers, truth values or text, got objects"
+            )
+    return dict(arrays)
+
+
+def _go_on_without_keeping(folder: Path, error: OSError) -> None:
+    """Say once for each folder that nothing is kept there; raise where the disk is not the
+    reason.
+    """
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    if cause.errno not in _NO_ROOM:
+        raise error
+    if str(folder) not in _not_kept:
+        _not_kept.add(str(folder))
+        print(f"{folder}: {reason_of(cause)}; what is computed is not kept", file=sys.stderr)
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether a file can be written in a folder, which is made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+            file.flush()
+    except OSError:
+        return False
+    return True
 
 
 def typed(value: Any) -> Any:

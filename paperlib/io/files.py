@@ -122,8 +122,12 @@ def _umask() -> int:
 
 def output_error(target: Path, error: OSError) -> OutputError:
     """What to raise when ``target`` cannot be written: where, and why."""
-    reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-    return OutputError(f"cannot write {target}: {reason}; nothing was changed there")
+    return OutputError(f"cannot write {target}: {reason_of(error)}; nothing was changed there")
+
+
+def reason_of(error: OSError) -> str:
+    """Why a file cannot be written, in words."""
+    return _REASONS.get(error.errno or 0, error.strerror or str(error))
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

@@ -3,6 +3,7 @@ entry.
 """
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import signal
@@ -62,6 +63,61 @@ def test_a_changed_byte_a_cut_and_a_wrong_name_of_an_entry_are_noticed(tmp_path)
     cache.get(other, Mock(return_value=ARRAYS))
     cache.path(other).rename(cache.path(CONFIG))
     assert cache.find(CONFIG) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "words"),
+    [
+        ("paperlib.io.files.os.fsync", errno.ENOSPC, "the disk is full"),
+        ("paperlib.io.files.os.fsync", errno.EDQUOT, "the disk quota is used up"),
+        ("paperlib.io.cache.SoftFileLease.acquire", errno.EROFS, "the disk is read-only"),
+        ("pathlib.Path.mkdir", errno.EACCES, "no permission to write there"),
+    ],
+)
+def test_a_disk_that_takes_nothing_stops_no_run_and_is_named_once(
+    tmp_path, monkeypatch, capsys, call, code, words
+):
+    cache = Cache(tmp_path / "cache")
+    kept = cache.get({**CONFIG, "seed": 1}, Mock(return_value=ARRAYS))
+
+    def fail(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(call, fail)
+    monkeypatch.setattr("paperlib.io.files.os.fsync", fail)
+    compute = Mock(return_value=ARRAYS)
+    for calls in (1, 2):
+        found = cache.get(CONFIG, compute)
+        np.testing.assert_array_equal(found["losses"], ARRAYS["losses"])
+        assert compute.call_count == calls
+    assert capsys.readouterr().err == f"{cache.folder}: {words}; what is computed is not kept\n"
+    again = cache.get({**CONFIG, "seed": 1}, lambda: pytest.fail("computed"))
+    np.testing.assert_array_equal(again["losses"], kept["losses"])
+    assert [path.suffix for path in cache.folder.iterdir()] == [".cache"]
+    with pytest.raises(ValueError, match="models: expected an array of numbers"):
+        cache.get(CONFIG, lambda: {"models": np.array([object()])})
+
+
+def test_a_read_only_cache_has_its_checkpoint_elsewhere(tmp_path, monkeypatch, capsys):
+    cache, used = Cache(tmp_path / "cache"), []
+
+    def fail(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    def compute(checkpoint):
+        checkpoint.write_text("half")
+        used.append(checkpoint)
+        return ARRAYS
+
+    assert cache.resumed(CONFIG, compute).keys() == ARRAYS.keys()
+    assert used[0].parent == cache.folder
+    monkeypatch.setattr("paperlib.io.cache.SoftFileLease.acquire", fail)
+    monkeypatch.setattr("paperlib.io.files.temporary_file", fail)
+    monkeypatch.setattr("tempfile.TemporaryFile", fail)
+    assert cache.resumed({**CONFIG, "seed": 1}, compute).keys() == ARRAYS.keys()
+    assert used[1].parent != cache.folder
+    assert not used[1].parent.exists()
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def ask(folder, seconds):

@@ -75,9 +75,7 @@ def audit_chat(
     if dry_run:
         return 0
     if left and not yes:
-        if not sys.stdin.isatty():
-            raise ValueError("--yes: needed to send these requests where nobody can be asked")
-        typer.confirm("Send them?", abort=True, err=True)
+        _confirm()
     with kept.through(endpoint) as complete:
         named = f"{model} at {endpoint.host} ({kept.first['date']})"
         audit = audit_chat(
@@ -107,3 +105,10 @@ def audit_chat(
     document = audit.document(subject=f"{named} on {corpus}", log=log, **facts)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers), *audit.result.notes]
     return wishes.deliver(document, corpus, text)
+
+
+def _confirm() -> None:
+    """Ask whether to send the requests; a ValueError where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise ValueError("--yes: needed to send these requests where nobody can be asked")
+    typer.confirm("Send them?", abort=True, err=True)
