@@ -25,7 +25,10 @@ from paperlib.report.tables import format_cell, pipe_table
 FINDINGS_PAGE, FINDINGS = "what_the_papers_do_not_say", "findings"
 """The notebook of findings, and its table of them."""
 _SETTINGS = settings_beside(__file__)
-CITED, HEADLINES, COSTS = (_SETTINGS[name] for name in ("cited", "headlines", "costs"))
+CITED = _SETTINGS["cited"]
+HEADLINES = _SETTINGS["headlines"]
+ANSWERS = _SETTINGS["answers"]
+COSTS = _SETTINGS["costs"]
 GUIDE_PAGE, GUIDE = "compare_audits", "compare-decision-guide"
 """The notebook that puts one model under every audit, and its table of advice."""
 _FIGURE = re.compile(
@@ -46,6 +49,7 @@ def landing_markdown(
     """
     best = best_of(judged)
     blocks = [
+        answers_table(best),
         f"{counts_in_words(best)} Each was judged [by a rule](results). {rules_in_words()} The "
         f"runs of this book have the profile `{profile}`.",
         legend_html(best),
@@ -61,6 +65,24 @@ def landing_markdown(
         blocks.append(chips_html(of_paper))
         blocks.append(f"{{cite:t}}`{CITED[paper]}`. {counts_in_words(of_paper)}")
     return "\n\n".join(blocks) + "\n"
+
+
+def answers_table(judged: Sequence[JudgedTarget]) -> str:
+    """A row for each paper: what its number is, whether it may be printed as a guarantee and what
+    may be said in its place, and the outcomes.
+    """
+    rows: list[dict[str, str]] = []
+    for paper, name in PAPERS.items():
+        of_paper = [entry for entry in judged if entry.rule.paper == paper]
+        _, _, outcomes = counts_in_words(of_paper).rstrip(".").partition(": ")
+        row = {
+            "paper": f"{{doc}}`{name} <papers/{paper}>`",
+            "its number": ANSWERS[paper]["number"],
+            "a guarantee?": ANSWERS[paper]["printed"],
+            "outcome": outcomes,
+        }
+        rows.append(row)
+    return pipe_table(pd.DataFrame(rows))
 
 
 def _finding_figure(finding: Finding) -> str:

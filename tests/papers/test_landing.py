@@ -63,6 +63,19 @@ def test_every_paper_has_its_finding_figure_and_chips(page):
     assert alone.count('<a class="chip not-yet"') == 50
 
 
+def test_the_answers_stand_first_with_a_row_for_each_paper_and_call_no_number_a_guarantee():
+    text = landing_markdown(judge([]), profile="smoke", findings={})
+    first, rest = text.split("\n\n", 1)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in first.splitlines()[2:]]
+    assert len(rows) == len(PAPERS)
+    for row, (paper, name) in zip(rows, PAPERS.items(), strict=True):
+        assert row[0] == f"{{doc}}`{name} <papers/{paper}>`"
+        assert row[2].startswith("no; ")
+        number = sum(entry.rule.paper == paper for entry in judge([]))
+        assert row[3] == f"{number} are not yet run"
+    assert rest.startswith("Of 50 tables and figures")
+
+
 def test_the_tables_of_costs_have_seven_columns_and_link_the_others():
     for name in COSTS:
         table = pd.read_csv(ESTIMATES / f"{name}.csv")

@@ -32,6 +32,7 @@ _FAVOURS: dict[str, str] = {
     "neither": "in nobody's",
     "against": "against the authors",
 }
+_MOST_BESIDE = 2  # comparisons of a claim that stands beside
 _MOST_COMPARED = 4  # comparisons of a target that the page lists
 
 
@@ -125,8 +126,14 @@ def _changes(rule: TargetRule) -> Iterator[str]:
 
 
 def _claim_chip(claim: Claim) -> str:
-    """A claim with its outcome as a chip."""
-    return f"{chip(claim.word)} {escaped(claim.name)}"
+    """A claim with its outcome as a chip; one beside the rule with its comparisons, which stand
+    nowhere else.
+    """
+    words = claim.name
+    if claim.beside and claim.contrasts:
+        nearest = sorted(claim.contrasts, key=lambda contrast: contrast.margin)
+        words = ", ".join(map(str, nearest[:_MOST_BESIDE]))
+    return f"{chip(claim.word)} {escaped(words)}"
 
 
 def _further(others: Sequence[JudgedTarget]) -> Iterator[str]:

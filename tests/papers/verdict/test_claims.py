@@ -75,7 +75,7 @@ def test_what_stands_beside_has_an_outcome_of_its_own_and_changes_no_other():
     assert fails.outcome.word == "agrees"
     assert words(fails.outcome)["below the training epsilon"] == "disagrees"
     page = "\n".join(results_pages([fails], pages=()).values())
-    assert "Beside the rule: [✕ disagrees]{.chip .disagrees} below the training epsilon." in page
+    assert "Beside the rule: [✕ disagrees]{.chip .disagrees} below the training epsilon" in page
 
 
 def test_what_fails_stands_first_among_the_claims_of_a_page():
@@ -164,6 +164,9 @@ def test_the_distance_of_o1_from_the_printed_value_is_shown_and_decides_nothing(
     (distance,) = [claim for claim in entry.outcome.claims if claim.beside]
     assert distance.word == "shown"
     assert [round(contrast.mean, 2) for contrast in distance.contrasts] == [-0.64, 2.91]
+    page = "\n".join(results_pages([entry], pages=()).values())
+    assert "[▢ shown]{.chip .shown} O(1) from the printed value (MLP, 10 epochs) -0.635" in page
+    assert "O(1) from the printed value (MLP, 100 epochs) 2.91" in page
 
 
 def missing_seeds() -> dict[str, set[int]]:
