@@ -108,7 +108,7 @@ def test_the_page_of_what_is_stable_is_short_and_states_the_versions_of_files():
 
 def test_every_version_of_python_that_is_named_is_one_that_the_package_takes():
     matrices = [job["strategy"]["matrix"] for job in WORKFLOWS["tests.yml"]["jobs"].values()]
-    first, last = re.findall(r"Python (3\.\d+) to (3\.\d+)", STABILITY)[0]
+    first, last = re.findall(r"Python (3\.\d+) to Python (3\.\d+)", STABILITY)[0]
     for matrix in matrices:
         assert (matrix["python"][0], matrix["python"][-1]) == (first, last)
         takes = SpecifierSet(PROJECT["requires-python"])

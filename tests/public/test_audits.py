@@ -11,7 +11,7 @@ import pytest
 import paperlib
 from paperlib import audits, bounds
 
-SIZE = 400
+SIZE = 200
 LEAK = 4.0
 """Distance of members from non-members, in standard deviations: nearly every record leaks."""
 
