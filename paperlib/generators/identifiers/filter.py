@@ -294,6 +294,7 @@ def _letter_chances(group: list[Identifier], width: int, seed: int) -> NDArray[n
 
     Generated values keep what their kind keeps: there a character tells nothing.
     """
+    # Some 600 values of the whole group, 20 of each identifier at least; chosen.
     generated: list[str] = []
     for identifier in group:
         generated += generate_identifiers(identifier, max(20, 600 // len(group)), seed)
@@ -336,25 +337,33 @@ def _share_beginning(
 
 
 def ngram_counts(texts: list[str]) -> csr_array:
-    """Counts of one, two and three characters in a row, sparse, shape (N, 128 + 128² + 2¹⁵)."""
+    """Counts of one, two and three characters in a row, sparse, shape (N, 128 + 128² + 2¹⁵).
+
+    Columns are the 128 ASCII characters, pairs of these, and triples, which are hashed.
+    """
     lengths = np.array([len(text) for text in texts])
     first = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).astype(np.int64)
     row = np.repeat(np.arange(len(texts)), lengths)
     second, third = np.roll(first, -1), np.roll(first, -2)
     two = 128 + 128 * first + second
+    # Odd factors, chosen.
     three = 128 + 128**2 + (first * 16_807 + second * 1_299_721 + third * 40_503) % _TRIGRAMS
-    # Letters from each one to the end of its text.
-    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(first))
+    # Letters from each one to the end of its text: pairs and triples do not reach into the next.
+    to_the_end = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(first))
+    begins_pair = to_the_end > 1
+    begins_triple = to_the_end > 2
     # The solvers take 32-bit indices alone.
-    columns = np.concatenate([first, two[left > 1], three[left > 2]]).astype(np.int32)
-    rows = np.concatenate([row, row[left > 1], row[left > 2]]).astype(np.int32)
+    columns = np.concatenate([first, two[begins_pair], three[begins_triple]]).astype(np.int32)
+    rows = np.concatenate([row, row[begins_pair], row[begins_triple]]).astype(np.int32)
     shape = (len(texts), 128 + 128**2 + _TRIGRAMS)
     return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
 def shape_features(texts: list[str]) -> NDArray[np.float32]:
-    """Dense features for trees, (N, 83): counts of letters, letters at the ends, repeats, runs and
-    length.
+    """Dense features for trees, (N, 83).
+
+    62 counts of letters, the 8 letters at each end, the longest runs of one letter and of letters
+    that rise or fall by one, how many letters are different, and how many repeat the one before.
     """
     lengths = np.array([len(text) for text in texts])
     width = int(lengths.max(initial=16))

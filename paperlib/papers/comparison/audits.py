@@ -113,6 +113,7 @@ ADD_REMOVE, REPLACEMENT, MODEL = "add/remove", "replacement", "this model"
 """What a number speaks of: neighbouring training sets, or the trained model alone."""
 ACCESS = ("coins", "retraining", "nonmembers", "generator", "labels")
 """What an audit may need, as columns of the table."""
+_COINS = 3  # stream of a seed, apart from those of the models
 _SETTINGS = settings_beside(__file__)
 
 
@@ -140,7 +141,7 @@ def _ranks(target: AuditTarget, *, seed: int, **options: Any) -> AuditResult:
 def _exact(target: AuditTarget, **options: Any) -> AuditResult:
     """PANORAMIA on values that were drawn at random, of which c is 0."""
     # A coin for each set shows the true value or one alternative: the two would tell on each other.
-    heads = np.random.default_rng([options["seed"], 3]).random(len(target.sets)) < 0.5
+    heads = np.random.default_rng([options["seed"], _COINS]).random(len(target.sets)) < 0.5
     scores = np.where(heads, target.sets[:, 0], target.sets[:, 1])
     return audit_panoramia(
         np.zeros(scores.size), scores, heads, known_c=0.0, design="played", **options

@@ -21,6 +21,9 @@ from paperlib.training.language import fit_language_model
 RECORDS = "records of the data"
 AS_TOKENS = "new-vocabulary, as tokens"
 _LONGEST = 64  # tokens of a text
+_VOCABULARY = 1024  # tokens of the tokenizer that the public documents train
+_CONTEXT = 128  # tokens that the model takes
+_SHORTEST_PIECE, _LONGEST_PIECE = 15, 34  # words of a document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +55,14 @@ def canary_power(config: CanaryConfig) -> pd.DataFrame:
     A score is the mean log-probability of a text after fine-tuning less that before. In `AS_TOKENS`
     the tokenizer has each made-up word of the canaries, planted or not, as one token.
     """
+    # The second number is the stream of a seed, so that no two sets are drawn alike.
     public = _documents(config.public, (config.seed, 0))
     corpus = _documents(config.texts, (config.seed, 1))
     held_out = _documents(config.count, (config.seed, 2))
-    tokenizer = train_tokenizer(public, 1024, context=128)
-    shape = LanguageModelConfig(width=config.width, layers=1, context=128, seed=config.seed)
-    start = _fitted(new_language_model(shape, 1024), tokenizer, public, config.training(8, 3e-3))
+    tokenizer = train_tokenizer(public, _VOCABULARY, context=_CONTEXT)
+    shape = LanguageModelConfig(width=config.width, layers=1, context=_CONTEXT, seed=config.seed)
+    network = new_language_model(shape, _VOCABULARY)
+    start = _fitted(network, tokenizer, public, config.training(8, 3e-3))
     canaries_of: dict[str, list[str]] = {}
     for kind in TEXT_KINDS:
         model = (start, tokenizer) if kind == "high-temperature" else None
@@ -106,11 +111,11 @@ def _by_repetitions(
 
 
 def _documents(count: int, seed: tuple[int, ...]) -> list[str]:
-    """Pieces of 15 to 34 words of the Python documentation."""
+    """Pieces of 15 to 34 words of the Python documentation, at random places."""
     words = source_words()
     rng = np.random.default_rng(seed)
-    starts = rng.integers(0, len(words) - 34, count)
-    lengths = rng.integers(15, 35, count)
+    starts = rng.integers(0, len(words) - _LONGEST_PIECE, count)
+    lengths = rng.integers(_SHORTEST_PIECE, _LONGEST_PIECE + 1, count)
     return [
         " ".join(words[start : start + length])
         for start, length in zip(starts, lengths, strict=True)

@@ -19,6 +19,7 @@ from paperlib.report import used_data
 from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble
 
 _LABEL = "label"
+_RECORDS, _CANDIDATES = 1, 2  # streams of a seed: of the drawn records, and of orders of labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,7 @@ class Digits:
 
 @lru_cache(maxsize=1)
 def _loaded() -> tuple[np.ndarray, np.ndarray]:
+    """Pixels of the digits in [0, 1], shape (1797, 64), and their labels."""
     loaded: Any = load_digits(return_X_y=True)
     images, labels = loaded
     return (images / 16).astype(np.float32), labels
@@ -62,7 +64,7 @@ def drawn_digits(config: DigitsConfig) -> Digits:
     one.
     """
     pixels, labels = _loaded()
-    rng = np.random.default_rng([config.seed, 1])
+    rng = np.random.default_rng([config.seed, _RECORDS])
     order = rng.permutation(labels.size)
     spoiled = rng.random(labels.size) < config.noisy_labels
     trained_with = np.where(spoiled, rng.integers(0, 10, labels.size), labels[order])
@@ -133,8 +135,8 @@ def _generated(
 
 
 def _signals(models: MLPEnsemble, x: np.ndarray, y: np.ndarray) -> FloatArray:
-    """Log odds of the given label, and log-probability of the likeliest one, shape (models, n,
-    2).
+    """Of each model and record the log odds of the given label, and the log-probability of the
+    likeliest one: shape (models, n, 2).
     """
     likeliest = models.logits(x).double().log_softmax(-1).amax(-1).cpu().numpy()
     return np.stack([-models.margin_losses(x, y), likeliest], axis=2)
@@ -143,11 +145,12 @@ def _signals(models: MLPEnsemble, x: np.ndarray, y: np.ndarray) -> FloatArray:
 def _label_sets(
     models: MLPEnsemble, x: np.ndarray, y: np.ndarray, drawn: np.ndarray, seed: int
 ) -> FloatArray:
-    """Logits of members whose label was drawn at random, that label first, shape (models, m,
-    10).
+    """Logits of the m records of the mask ``drawn``, members whose label was drawn at random, that
+    label first and the others in random order: shape (models, m, 10).
     """
+    # Label y + shift modulo 10: shift 0 is the label itself and comes first.
     shift = np.tile(np.arange(10), (int(drawn.sum()), 1))
-    shift[:, 1:] = np.random.default_rng([seed, 2]).permuted(shift[:, 1:], axis=1)
+    shift[:, 1:] = np.random.default_rng([seed, _CANDIDATES]).permuted(shift[:, 1:], axis=1)
     order = (y[drawn, None] + shift) % 10
     logits = models.logits(x[drawn]).double()
     return logits.gather(2, torch.from_numpy(order).expand(len(models), *order.shape)).cpu().numpy()

@@ -20,6 +20,8 @@ from paperlib.report import used_data
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
 
+_COINS = 4  # stream of a seed; those of the classifiers and of the audits of both are others
+
 
 @dataclass(frozen=True, kw_only=True)
 class GptConfig(TrainedConfig):
@@ -49,7 +51,8 @@ class GptConfig(TrainedConfig):
     @property
     def member(self) -> np.ndarray:
         """Coins of the documents with an identifier, shape (identifiers,)."""
-        return np.random.default_rng([self.seed, 4]).integers(0, 2, self.identifiers).astype(bool)
+        rng = np.random.default_rng([self.seed, _COINS])
+        return rng.integers(0, 2, self.identifiers).astype(bool)
 
 
 def language_models(config: GptConfig) -> list[AuditTarget]:

@@ -162,8 +162,11 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
 def false_rejection_rates(
     *, components: tuple[int, ...] = (1, 5), size: int = 200, draws: int = 200, seed: int = 0
 ) -> pd.DataFrame:
-    """How often each test rejects at 5 % where every mixture can fit: scores are standard
-    normal.
+    """How often each Kolmogorov-Smirnov test rejects at 5 % where every mixture can fit: scores are
+    standard normal. A row per number of components, a column per test.
+
+    A mixture is fitted to the tested sample itself, to another one of its size (the other half), or
+    to one 20 times as large; the paper tests against a sample drawn from a fit.
     """
     rows: list[dict[str, float]] = []
     for count in components:
@@ -180,15 +183,21 @@ def false_rejection_rates(
                 float(ks_2samp(sample, large.sample(size, rng)).pvalue),
             ]
         shares = (p_values < 0.05).mean(axis=0)
-        names = ("same sample", "other half", "held out", "paper")
-        rows.append({"components": count, **dict(zip(names, shares.tolist(), strict=True))})
+        tests = ("same sample", "other half", "held out", "paper")
+        rows.append({"components": count, **dict(zip(tests, shares.tolist(), strict=True))})
     return pd.DataFrame(rows)
 
 
 def epsilon_by_components(
     scores: Iterable[Scores], components: Iterable[int], *, seed: int = 0
 ) -> pd.DataFrame:
-    """Parametric Epsilon* with k normals in place of one, beside p-values of the fits."""
+    """Parametric Epsilon* with k normals in place of one, beside p-values of the fits: a row per
+    model and number of components.
+
+    "half_low" and "half_high" are from fits to either half of the losses; "p_same" is the lower
+    p-value of both fits on the losses they were fitted to, "p_other_half" of fits to one half on
+    the other.
+    """
     counts = tuple(components)
     rows: list[dict[str, Any]] = []
     for model in progress(list(scores), label="mixtures"):
@@ -247,7 +256,7 @@ class NormalMixture:
 
     def central(self, delta: float) -> tuple[float, float]:
         """Where the distribution function is ``delta`` and where it is ``1 - delta``."""
-        reach = 40 * self.stds.max()
+        reach = 40 * self.stds.max()  # beyond any quantile of a delta that a number can hold
         ends = float(self.means.min() - reach), float(self.means.max() + reach)
         level = math.log(delta)
         low, high = (
@@ -328,11 +337,14 @@ def mixture_epsilon(
     """
     if not 0 < delta < 0.5:
         raise ValueError(f"delta: expected a number in (0, 0.5), got {delta!r}")
+    # Thresholds at which both error rates lie within (delta, 1 - delta); without any, the sets are
+    # as far apart as can be told.
     lows, highs = zip(train.central(delta), population.central(delta), strict=True)
     low, high = max(lows), min(highs)
     if low >= high:
         return ceiling(delta, 1 - delta, delta), (low + high) / 2
-    # A grid that follows the components, then smaller ones around the best threshold.
+    # A grid that follows the components, 7 deviations to each side by tenths, then seven smaller
+    # ones, each around the best threshold of the one before.
     steps = np.linspace(-7, 7, 141)
     grids = [np.linspace(low, high, 1_001)]
     for mixture in (train, population):

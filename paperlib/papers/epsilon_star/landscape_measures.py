@@ -42,6 +42,7 @@ MEASURES = (
 "clipped" is Epsilon* of losses clipped at a probability of 1e-7, as those from float32 numbers are.
 """
 
+_MOMENTS = ("mean_train", "std_train", "mean_population", "std_population")  # of MEASURES
 _GRID = 4_001  # points of a search
 _MOST = math.log(
     1e7 - 1
@@ -74,6 +75,9 @@ def privacy_of_losses(
 def _measured(
     train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int
 ) -> dict[str, float]:
+    """The numbers of ``MEASURES``, in their order, from finite losses that are not all equal; a
+    `NoSpreadError` where one set has a single value in the paper's transform.
+    """
     star = epsilon_star(train, other, delta=delta, confidence=confidence)
     assert star.interval is not None
     fits = fits_of(star)
@@ -84,6 +88,7 @@ def _measured(
     options = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
     clipped = [losses.clip(-_MOST, _MOST) for losses in (train, other)]
     apart = np.ptp(np.concatenate(clipped)) > 0
+    moments = dict(zip(_MOMENTS, normals, strict=True))
     return {
         "epsilon_star": star.epsilon,
         "interval_low": star.interval[0],
@@ -94,7 +99,7 @@ def _measured(
         "one_run": audit_one_run(scores, **options).epsilon,
         "output_set": audit_output_set(*scores.split(seed=seed), **options).epsilon,
         "loss_auc": scores.auc(),
-        **dict(zip(MEASURES[9:13], normals, strict=True)),
+        **moments,
         "ks_train": fits[0].ks_p_value,
         "ks_population": fits[1].ks_p_value,
         "one_run_both": audit_one_run(scores, guess="both", **options).epsilon,

@@ -65,6 +65,9 @@ def resampled_losses(
 
 @lru_cache(maxsize=2)
 def _strategies(config: ResampledConfig) -> dict[str, TrainingConfig]:
+    """How models are trained, by the name of the strategy: without DP for each number of epochs,
+    and with DP-SGD.
+    """
     base = TrainingConfig(
         widths=(600, 50, 100), epochs=1, batch_size=100, learning_rate=0.05, momentum=0.9
     )

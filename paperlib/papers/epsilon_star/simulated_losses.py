@@ -49,6 +49,7 @@ def curve_terms(*, size: int, seed: int = 0) -> pd.DataFrame:
     3).
     """
     train, population = _sample(np.random.default_rng(seed), size)
+    # Thresholds as far out as rates of at least `_SMALLEST_RATE` reach.
     true = _true_terms(np.linspace(-6.5, _GAP + 6.5, 2_001), size)
     sample = _sampled_terms(train, population, np.sort(np.concatenate([train, population])))
     return pd.concat(
@@ -74,9 +75,9 @@ class RatioErrors:
 
 
 def ratio_errors(*, size: int, draws: int, seed: int = 0) -> dict[str, RatioErrors]:
-    """Distance of sampled from true ratios of `curve_terms`, by draw and threshold."""
+    """Logs of the sampled less those of the true ratios of `curve_terms`, by draw and threshold."""
     rng = np.random.default_rng(seed)
-    tau = np.linspace(-4.5, _GAP + 4.5, 600)
+    tau = np.linspace(-4.5, _GAP + 4.5, 600)  # from a rate of 3e-6 on; chosen
     true = _true_terms(tau, size)
     gaps = {term: np.empty((draws, tau.size)) for term in _RATIOS}
     for draw in range(draws):
@@ -97,14 +98,17 @@ def curve_noise(errors: Mapping[str, RatioErrors]) -> pd.DataFrame:
 
 
 def _sample(rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    """``size`` training losses from N(0, 1), and as many population losses from N(gap, 1)."""
     return rng.normal(0, 1, size), rng.normal(_GAP, 1, size)
 
 
 def _true_terms(tau: FloatArray, size: int) -> pd.DataFrame:
+    """`_two_terms` of the distributions of `_sample` at thresholds ``tau``, shape (n,)."""
     return _two_terms(ndtr(tau), ndtr(-tau), ndtr(tau - _GAP), ndtr(_GAP - tau), size)
 
 
 def _sampled_terms(train: FloatArray, population: FloatArray, tau: FloatArray) -> pd.DataFrame:
+    """`_two_terms` of the samples at thresholds ``tau``, shape (n,)."""
     tpr, fpr = share_at_or_below(train, tau), share_at_or_below(population, tau)
     return _two_terms(tpr, 1 - tpr, fpr, 1 - fpr, train.size)
 
@@ -112,6 +116,12 @@ def _sampled_terms(train: FloatArray, population: FloatArray, tau: FloatArray) -
 def _two_terms(
     tpr: FloatArray, fnr: FloatArray, fpr: FloatArray, tnr: FloatArray, size: int
 ) -> pd.DataFrame:
+    """The first two ratios of Equation 7, (TPR - delta) / FPR and (TNR - delta) / FNR, a row per
+    threshold; NaN where an error rate is below `_SMALLEST_RATE` or a ratio is not positive.
+
+    All four rates are given, shape (n,), since 1 - rate would lose the small ones; ``size`` is the
+    number of training records, which sets delta.
+    """
     delta = paper_delta(size)
     with np.errstate(divide="ignore", invalid="ignore"):
         first, second = (tpr - delta) / fpr, (tnr - delta) / fnr
@@ -133,6 +143,7 @@ def share_at_or_below(sample: FloatArray, points: FloatArray) -> FloatArray:
 
 
 def _rms(values: FloatArray) -> float:
+    """Root mean square of the finite values; NaN without any."""
     present = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(present**2))) if present.size else math.nan
 
@@ -140,9 +151,15 @@ def _rms(values: FloatArray) -> float:
 def interval_coverage(
     pair: tuple[float, float], *, size: int, draws: int, confidence: float = 0.95, seed: int = 0
 ) -> pd.DataFrame:
-    """How often each interval holds the true value of one pair of normals (gap, ratio)."""
+    """How often each interval holds the true Epsilon* of one pair of normals, a row per interval.
+
+    Args:
+        pair: As in `PAIRS`: training losses are N(0, 1), population losses N(gap, ratio^2).
+        size: Number of losses of each kind in a draw.
+        draws: Number of draws.
+    """
     gap, ratio = pair
-    tau = np.linspace(-10, 10 + gap, 40_001)
+    tau = np.linspace(-10, 10 + gap, 40_001)  # thresholds; at the ends rates are clipped
     rates = (
         np.clip(r, EMPIRICAL_LOW, 1 - EMPIRICAL_LOW)
         for r in (ndtr((tau - gap) / ratio), ndtr(-tau))
@@ -158,6 +175,7 @@ def interval_coverage(
         ends = np.array(
             [_interval_of(sample, method, interval, confidence) for sample in samples], dtype=float
         )
+        # 1e-9: an end that is the true value but for rounding holds it.
         held = (ends[:, 0] <= true[method] + 1e-9) & (true[method] <= ends[:, 1] + 1e-9)
         coverage = held.mean()
         rows.append(
@@ -308,14 +326,16 @@ def undershoot(runs: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: int) -> pd.DataFrame:
-    """Losses with Laplace tails of scale 1, a gap apart: the true Epsilon* is the gap, for delta
-    near 0.
+    """Epsilon* of losses with Laplace tails of scale 1, means a gap apart: true, and the mean of
+    ``repeats`` draws by each method; with how often the fit was rejected. A row per gap.
+
+    Near delta = 0 the true value is the gap.
     """
     rng = np.random.default_rng(seed)
     delta = paper_delta(size)
     rows: list[dict[str, float]] = []
     for gap in gaps:
-        tau = np.linspace(-30, 30 + gap, 60_001)
+        tau = np.linspace(-30, 30 + gap, 60_001)  # rates beyond are below 1e-13, and delta
         true = epsilon_star_from_rates(laplace.cdf(tau, gap), laplace.sf(tau), delta=delta).max()
         draws = [(rng.laplace(0, 1, size), rng.laplace(gap, 1, size)) for _ in range(repeats)]
         empirical, parametric = zip(*(_by_both_methods(*draw) for draw in draws), strict=True)
@@ -337,12 +357,17 @@ def _by_both_methods(train: FloatArray, population: FloatArray) -> list[EpsilonS
 def value_over_thresholds(
     config: GammaConfig, shift: int, size: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Equation 7 at every threshold: true distributions, one sample, and the normals fitted to
-    it.
+    """Equation 7 at every threshold of the true distributions, of one sample, and of the normals
+    fitted to it; and these fits.
+
+    Returns:
+        A row per source and threshold (source, false_positive_rate, epsilon_star), and a row per
+        fit.
     """
     train, population = config.draw(np.random.default_rng([config.seed, shift, size]), shift, size)
     delta = paper_delta(size)
     train_fit, population_fit = fits_of(epsilon_star(train, population))
+    # False-positive rates from 1e-12 to 1 - 1e-12, even in their normal quantiles.
     grid = np.linspace(-7, 7, 1_201)
     true_fpr = ndtr(grid)
     true_fnr = config.law(0).sf(config.law(shift).ppf(true_fpr))

@@ -188,14 +188,14 @@ def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
 def folded_null(
     identifiers: Sequence[int], *, generated: int = 127, draws: int = 2_000
 ) -> pd.DataFrame:
-    """What max(AUC, 1 - AUC) looks like, by number of identifiers, where nothing was trained on:
-    shares.
+    """How large AUC and max(AUC, 1 - AUC) are by chance, where nothing was trained on: means, and
+    the 95 % quantile of the latter, a row per number of identifiers.
     """
     rng = np.random.default_rng(0)
     rows: list[dict[str, float]] = []
     for n in identifiers:
-        # Where all scores are alike in distribution, the ranks of n among n (1 + c) values are the
-        # game.
+        # Where all scores are alike in distribution, the ranks of n among n (1 + c) values are
+        # random: the deviation of Mann and Whitney's U, over its largest value.
         spread = np.sqrt(n * (n * generated) * (n * (1 + generated) + 1) / 12) / (n * n * generated)
         auc = 0.5 + spread * rng.standard_normal(draws)
         folded = np.maximum(auc, 1 - auc)

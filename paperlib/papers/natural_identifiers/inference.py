@@ -19,6 +19,7 @@ from paperlib.report import progress
 FEATURES = ("loss", "min_k", "min_k_pp", "recall")
 """The attacks that the paper's classifier sees."""
 _HELD_OUT = "held out"
+_NULL_SETS = 7  # stream of a seed for sets that were not trained on
 _TESTS = 100_000  # seeds of folds and ties for each seed of the corpus
 
 
@@ -54,8 +55,8 @@ def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFra
     """
     rows = [
         {"set": name, **row}
-        for name, chosen in _sets(scores).items()
-        for row in _tested(scores.values[chosen][: config.set_size], None, config, seed=0)
+        for name, in_group in _sets(scores).items()
+        for row in _tested(scores.values[in_group][: config.set_size], None, config, seed=0)
     ]
     return pd.DataFrame(rows)
 
@@ -83,15 +84,24 @@ def p_values_of_draws(
     schedule: str | None,
     held_out: bool = True,
 ) -> pd.DataFrame:
-    """p-values of random sets of each size from each group; by both schedules if it is None."""
-    sets = {name: chosen for name, chosen in _sets(scores).items() if held_out or name != _HELD_OUT}
+    """p-values of random sets of each size from each group: a row per set, size, draw and schedule.
+
+    Args:
+        sizes: Identifiers of a set; a smaller group is taken whole.
+        draws: Random sets of each group and size.
+        schedule: One of `SCHEDULES`, or None for both.
+        held_out: Whether the group that was not trained on is drawn from too.
+    """
+    sets = _sets(scores)
+    if not held_out:
+        sets.pop(_HELD_OUT, None)
     rows: list[dict[str, Any]] = []
     drawn = list(itertools.product(sets, sizes, range(draws)))
     for name, size, number in progress(drawn, label="draws"):
         values = scores.values[sets[name]]
         rng = np.random.default_rng([config.planted.seed, size, number])
-        chosen = values[rng.choice(len(values), min(size, len(values)), replace=False)]
-        for row in _tested(chosen, schedule, config, seed=number):
+        subset = values[rng.choice(len(values), min(size, len(values)), replace=False)]
+        for row in _tested(subset, schedule, config, seed=number):
             rows.append({"set": name, **row, "identifiers": size})
     return pd.DataFrame(rows)
 
@@ -103,13 +113,13 @@ def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.Da
     # All candidates of a held-out identifier, itself included, are random strings new to the model:
     # any of them may play the identifier.
     pool = scores.values[scores.groups == 0]
-    rng = np.random.default_rng([config.planted.seed, 7])
+    rng = np.random.default_rng([config.planted.seed, _NULL_SETS])
 
     rows: list[dict[str, Any]] = []
     for number in progress(range(config.held_out_sets), label="null sets"):
-        chosen = pool[rng.choice(len(pool), config.set_size, replace=False)]
-        order = rng.permuted(np.tile(np.arange(pool.shape[1]), (len(chosen), 1)), axis=1)
-        values = np.take_along_axis(chosen, order[:, : 1 + config.null_alternatives, None], axis=1)
+        subset = pool[rng.choice(len(pool), config.set_size, replace=False)]
+        order = rng.permuted(np.tile(np.arange(pool.shape[1]), (len(subset), 1)), axis=1)
+        values = np.take_along_axis(subset, order[:, : 1 + config.null_alternatives, None], axis=1)
         rows += [{"set": number, **row} for row in _tested(values, None, config, seed=number)]
     return pd.DataFrame(rows)
 
@@ -147,6 +157,9 @@ def rejection_rates(
 
 
 def _sets(scores: CandidateScores) -> dict[str, np.ndarray]:
+    """By the name of each group of identifiers a mask of its own; groups were trained on equally
+    often.
+    """
     times = sorted(set(scores.groups.tolist()))
     return {_HELD_OUT if n == 0 else f"trained, {n}x": scores.groups == n for n in times}
 
@@ -154,6 +167,7 @@ def _sets(scores: CandidateScores) -> dict[str, np.ndarray]:
 def _tested(
     values: FloatArray, schedule: str | None, config: InferenceConfig, *, seed: int
 ) -> list[dict[str, Any]]:
+    """Rows of `p_value_rows` for a set; ``seed``, below `_TESTS`, is that of its folds and ties."""
     options = {"folds": min(config.folds, len(values)), "trees": config.trees}
     return p_value_rows(values, schedule, seed=config.planted.seed * _TESTS + seed, **options)
 

@@ -87,6 +87,12 @@ def _outcomes(
 ) -> dict[str, float]:
     """Mean, 5 % and 95 % quantiles of the bound, and the probability that it exceeds epsilon, over
     all numbers of hits but those in tails of 1e-12.
+
+    Args:
+        epsilon: Of the mechanism, nats.
+        cardinality: Candidates of a set.
+        top: Ranks, from 1 on, that count as a hit.
+        sets: Number of sets that are judged.
     """
     chance = success_rate(mechanism, cardinality, top, epsilon)
     low = int(binom.ppf(1e-12, sets, chance))
@@ -129,11 +135,14 @@ def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
 
 
 def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:
-    """Smallest delta, to three digits, at which an audit with the expected hits shows nothing."""
+    """Smallest delta, to three digits, at which an audit with the expected hits shows nothing: a
+    row per cardinality, a column per delta term.
+    """
     rows = list[dict[str, float]]()
     for c in config.cardinalities:
         row: dict[str, float] = {"cardinality": c}
         for term in DELTA_TERMS:
+            # Bisection of the log of delta: at ``low`` the audit shows a leak, at ``high`` none.
             low, high = 1e-12, 0.999
             while high / low > 1.001:
                 middle = float(np.sqrt(low * high))

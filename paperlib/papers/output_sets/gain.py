@@ -59,21 +59,25 @@ def mixtures(mechanism: str, scale: float) -> tuple[Mixture, Mixture]:
 def draw_scores(
     rng: np.random.Generator, mechanism: str, scale: float, examples: int
 ) -> MembershipScores:
-    """Scores of ``examples`` examples whose membership fair coins decide (Definition B.1)."""
+    """Scores of ``examples`` examples whose membership fair coins decide (Definition B.1), at least
+    two on each side.
+    """
     p, q = mixtures(mechanism, scale)
     members = int(np.clip(rng.binomial(examples, 0.5), 2, examples - 2))
     return MembershipScores(p.draw(rng, members), q.draw(rng, examples - members))
 
 
 def exact_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> float:
-    """Smallest epsilon for which the pair of output distributions is (epsilon,
+    """Smallest epsilon, nats, for which the pair of output distributions is (epsilon,
     delta)-indistinguishable.
     """
     if delta == 0:  # the largest log-ratio: under Laplace noise p is q moved by 1
         return 1 / scale if mechanism == "laplace" else math.inf
     p, q = mixtures(mechanism, scale)
+    # The centres lie within 2 of 0; what noise leaves farther out is below 1e-20.
     reach = 3 + (60 if mechanism == "laplace" else 14) * scale
-    # The hockey-stick divergence in both directions, by quadrature.
+    # The hockey-stick divergence in both directions, by quadrature. With r = log p/q the share of p
+    # in the mass p + q of a node is 1 / (1 + exp(-r)).
     line = line_of(p.pdf, q.pdf, (-reach, reach))
     share = 1 / (1 + np.exp(-line.ratio))
     masses = line.mass * share, line.mass * (1 - share)
@@ -94,11 +98,13 @@ def proposition_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> flo
     # The analytic Gaussian mechanism of deviation sqrt(5) / 2 sigma, sigma = 4 / sqrt(5) scale. The
     # paper prints the complement of the normal distribution function; the cited theorem has the
     # function itself.
-    ratio = _SENSITIVITY / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)
+    distance = _SENSITIVITY / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)  # in deviations
 
     def excess(epsilon: float) -> float:
-        second = epsilon + float(stats.norm.logcdf(-ratio / 2 - epsilon / ratio))
-        return float(stats.norm.cdf(ratio / 2 - epsilon / ratio)) - math.exp(second) - delta
+        # The least delta at this epsilon, less delta. The second term of the theorem, exp(epsilon)
+        # times a probability, in logs: alone the factor overflows.
+        second = epsilon + float(stats.norm.logcdf(-distance / 2 - epsilon / distance))
+        return float(stats.norm.cdf(distance / 2 - epsilon / distance)) - math.exp(second) - delta
 
     return float(brentq(excess, 0.0, 5000.0, xtol=1e-9)) if excess(0.0) > 0 else 0.0
 
@@ -135,26 +141,26 @@ class GainConfig:
                 yield mechanism, *setting
 
 
-def printed_set(chosen: Selection, reading: str = "printed") -> OutputSet:
+def printed_set(selection: Selection, reading: str = "printed") -> OutputSet:
     """Algorithm 1 as printed, in one of `READINGS`: no score is left out of its own estimate."""
     # The paper's sets are unions of gaps between neighbouring scores; these are level sets of the
     # ratio itself, cut inside the gaps, and the level is searched for from coarse to fine.
-    pair = density_pair(chosen.x[chosen.is_member], chosen.x[~chosen.is_member])
+    pair = density_pair(selection.x[selection.is_member], selection.x[~selection.is_member])
     densities = np.array([pair.member, pair.nonmember])
     least = {"printed": densities.min(axis=0), "both_small": densities.max(axis=0)}.get(reading)
     ratio = log_ratio(*np.maximum(densities, np.finfo(float).tiny))
     if least is not None:
         ratio = np.where(least > _MIN_DENSITY, ratio, 0.0)
-    member = np.interp(chosen.x, pair.grid, pair.member)
-    nonmember = np.interp(chosen.x, pair.grid, pair.nonmember)
+    member = np.interp(selection.x, pair.grid, pair.member)
+    nonmember = np.interp(selection.x, pair.grid, pair.nonmember)
     estimate = replace(
-        chosen.estimate,
+        selection.estimate,
         grid=pair.grid,
         ratio=ratio,
-        levels=np.abs(np.interp(chosen.x, pair.grid, ratio)),
+        levels=np.abs(np.interp(selection.x, pair.grid, ratio)),
         says_member=member >= nonmember,
     )
-    return choose_optimal(replace(chosen, estimate=estimate))
+    return choose_optimal(replace(selection, estimate=estimate))
 
 
 CHOOSE: dict[str, Callable[[Selection], OutputSet]] = {
@@ -191,9 +197,11 @@ def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]
     rows: list[dict[str, Any]] = []
     for mechanism, scale, m, trial in config.settings():
         first, second = draw_trial(config.seed, mechanism, scale, m, trial)
-        chosen = selection_of(first, HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
+        selection = selection_of(
+            first, HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence
+        )
         for delta, method in itertools.product(deltas, methods):
-            best = CHOOSE[method](replace(chosen, delta=delta))
+            best = CHOOSE[method](replace(selection, delta=delta))
             correct, guesses = count_guesses(best, second)
             rows.append(
                 {

@@ -182,13 +182,17 @@ def bounds_side_by_side(
 def _games(
     scores: CandidateScores, trained: bool, repetitions: int, confidence: float, seed: int
 ) -> tuple[TargetScores, ...]:
-    """PANORAMIA's games on the identifiers: 15 % to learn, 10 % to choose, the rest judged."""
+    """PANORAMIA's games on the identifiers that were trained on, or on those that were not.
+
+    Attacks learn from 15 % of them, 10 % choose the attack, and the rest are judged (chosen).
+    """
     count = int(((scores.groups > 0) == trained).sum())
-    learned, chosen = round(0.15 * count), round(0.1 * count)
+    to_learn = round(0.15 * count)
+    to_choose = round(0.1 * count)
     audit = AuditConfig(
-        train=2 * learned,
-        validation=2 * chosen,
-        test=count - learned - chosen,
+        train=2 * to_learn,  # of both sides, as of those that choose
+        validation=2 * to_choose,
+        test=count - to_learn - to_choose,
         attacks=(BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2),),
         restarts=5,
         repetitions=repetitions,

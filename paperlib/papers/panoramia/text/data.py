@@ -230,6 +230,7 @@ def _shared_by_roles(config: TextConfig, waiting: _Documents) -> dict[str, Chunk
         )
     tokens = np.concatenate([rows for _, rows in documents])
     numbers = np.repeat([number for number, _ in documents], per_document)
+    # 1: another stream of the seed than the one that shuffles documents.
     order = np.random.default_rng([config.seed, 1]).permutation(len(tokens))
     rows_of_roles = np.split(order, np.cumsum(sizes))[:-1]  # the last are left over
     return {
