@@ -268,10 +268,10 @@ def proposition_rows(config: gain.GainConfig) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for mechanism, scale, m, trial in config.settings():
         first, second = gain.draw_trial(config.seed, mechanism, scale, m, trial)
-        chosen = selection_of(
+        selection = selection_of(
             first, gain.HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence
         )
-        counts = count_guesses(gain.CHOOSE["printed"](chosen), second)
+        counts = count_guesses(gain.CHOOSE["printed"](selection), second)
         together = MembershipScores(
             np.concatenate([first.member, second.member]),
             np.concatenate([first.nonmember, second.nonmember]),
