@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from traitlets.config import Config
 from paperlib.core.visible import visible_lines, visible_text
 from paperlib.io import RunResult, file_sha256, write_result, write_text
 from paperlib.io.sources import Known
+from paperlib.io.temporary import temporary_folder
 from paperlib.report.display import (
     NOTEBOOK_VARIABLE,
     RECORDS_FILE,
@@ -156,8 +156,7 @@ def plan(
 def finished_run(job: Job) -> Iterator[Path]:
     """Run a notebook, and yield for a while the folder of its page, CSVs and result file."""
     job.project.runs.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=job.project.runs, prefix=f".{job.stem}-") as name:
-        folder = Path(name)
+    with temporary_folder(job.project.runs, f".{job.stem}-") as folder:
         # Of what the run began with: files that change while it runs make it outdated.
         fingerprint_at_start = job.fingerprint
         started = time.monotonic()
@@ -302,14 +301,12 @@ def _kernel_config() -> Iterator[Config]:
     if os.name == "nt":
         yield Config({"NotebookClient": client})
         return
-    base = "/tmp" if os.path.isdir("/tmp") else None  # a socket's path may have 107 characters
-    folder = tempfile.mkdtemp(prefix="nb-", dir=base)
-    try:
+    # A socket's path may have 107 characters.
+    base = "/tmp" if os.path.isdir("/tmp") else tempfile.gettempdir()
+    with temporary_folder(Path(base), "nb-") as folder:
         yield Config(
             {"NotebookClient": client, "KernelManager": {"transport": "ipc", "ip": f"{folder}/k"}}
         )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _finish(

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_the_result_file_and_the_page_hold_records_parameters_and_provenance_and
     assert set(keys.split()) <= set(result.provenance)
     page = (project.generated / "outcomes" / "output_sets_figures.md").read_text()
     section = page.split("(result-output-sets-figure-05)=")[1].split("(result-")[0]
-    assert "[● agrees]{.chip .agrees}" in section
+    assert "[◆ carries over]{.chip .carries-over}" in section
     assert "Closest: asymmetric 1, claimed at least 1." in section
     assert "Scale: substitute (toy). Seed 0 run here." in section
     text = (project.pages / "good.ipynb").read_text()
@@ -219,7 +220,8 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path):
     }
     assert not (tmp_path / "book").exists()
     assert [path.name for path in project.runs.iterdir()] == ["good"]
-    said = {"output-sets-figure-05": "agrees (substitute: toy)"}
+    outcome = "carries over (replaced here: simulated scores) (substitute: toy)"
+    said = {"output-sets-figure-05": outcome}
     assert running.outcomes(read_result(folder / "result.json")) == said
     cells = json.loads((folder / "notebook.ipynb").read_text())["cells"]
     assert "m = 4  # how many" in "".join(cells[1]["source"])
@@ -320,6 +322,33 @@ def test_a_failed_run_keeps_the_page_that_was_there(tmp_path):
         running.run_into_book(running.plan(project, "good"))
     assert files(project) == {"book/notebooks/good.ipynb", "runs/failed/good.log"}
     assert page.read_text() == "old"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_what_a_killed_run_left_goes_with_the_next_one_and_a_changed_digit_does_not_count(tmp_path):
+    project = make_project(
+        tmp_path, slow="open('started', 'w').close()\n__import__('time').sleep(60)"
+    )
+    write_notebook(project, "quick", GOOD)
+    process = paperlib_process(tmp_path, "run", "slow", "--profile", "smoke")
+    while not (tmp_path / "started").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    sockets = [path for path in Path("/tmp").glob("nb-*") if f"-{process.pid}-" in path.name]
+    left = list(project.runs.glob(".slow-*"))
+    assert (len(sockets), len(left)) == (1, 1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    job = running.plan(project, "quick", profile="smoke")
+    kept = running.keep_run(job)
+    assert not sockets[0].exists()
+    assert list(project.runs.glob(".*")) == []
+    result = kept / "result.json"
+    assert running.current_result(job) is not None
+    content = json.loads(result.read_text())
+    content["records"][0]["note"] = "1000"
+    result.write_text(json.dumps(content))
+    assert running.current_result(job) is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
