@@ -9,8 +9,10 @@ from paperlib.audits import audit, audit_features, audit_losses, audit_scores
 from paperlib.audits.panoramia.files import audit_files
 from paperlib.audits.panoramia.images import bring_images
 from paperlib.core import check_ties
+from paperlib.core.checks import find_ties
 from paperlib.core.facts import NAMES_GIVEN
 from paperlib.words.audits.panoramia_data import unit_sentence
+from paperlib.words.designs import tie_warnings
 from tests.refusals import refused
 
 rng = np.random.default_rng(0)
@@ -24,6 +26,19 @@ LAWS = {
     "an atom": lambda n: np.where(rng.random(n) < 0.3, 0.0, rng.normal(size=n)),
     "heavy tail": lambda n: rng.zipf(1.5, n).astype(float),
 }
+
+
+def test_check_ties_says_what_words_say():
+    """It is left for `paperlib.audits.releases`, and goes when that takes `find_ties`."""
+    draws = np.random.default_rng(7)
+    values = draws.normal(size=500)
+    sides = np.repeat(draws.random(60) < 0.5, 10)
+    near = np.repeat(draws.normal(size=60), 10) + 1e-4 * draws.normal(size=600)
+    kinds = {"sound": [values], "equal": [np.append(values, values[:2])]}
+    kinds["neighbours"] = [near[sides], near[~sides]]
+    said = {name: check_ties("scores", *rows) for name, rows in kinds.items()}
+    assert said == {name: tie_warnings(find_ties("scores", *rows)) for name, rows in kinds.items()}
+    assert [*map(len, said.values())] == [0, 1, 1]
 
 
 def taken_for_copies(*values):
