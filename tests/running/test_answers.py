@@ -67,7 +67,7 @@ def test_a_run_prints_the_answer_beside_the_outcomes_and_it_is_no_evidence(
     assert "Warning: mind this" in said
     assert f"Report: {tmp_path / 'page.html'}" in said
     assert list(running.outcomes(kept)) == ["output-sets-figure-05"]
-    assert "output-sets-figure-05: agrees" in said
+    assert "output-sets-figure-05: carries over" in said
     job = running.plan(project, "toy", profile="smoke", given={"m": 4})
     copy_whole(folder, kept_folder(job))
     running.show_run(job)

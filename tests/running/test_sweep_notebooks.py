@@ -157,7 +157,8 @@ def test_evidence_of_the_seeds_of_a_setting_is_pooled(tmp_path):
     ).replace('{"asymmetric": Estimate(m / 3)}', '{"losses separate": [m + seed / 100]}')
     project = make_project(tmp_path, panoramia_images=body)
     units = units_of(project, "panoramia_images", m="1,6", seed="0..2")
-    for count, said in ((2, "undecided (2 models, 3 needed)"), (3, "agrees")):
+    replaced = "carries over (replaced here: CelebA, its multi-label CNN)"
+    for count, said in ((2, "undecided (2 models, 3 needed)"), (3, replaced)):
         done(units[:count])
         found = {
             "m=1": (count, {"panoramia-figure-13": f"{said} (substitute: toy)"}),
