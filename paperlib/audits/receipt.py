@@ -1,11 +1,11 @@
 """The receipt in the report of a planned audit, computed again, and its report written anew."""
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from paperlib.audits.document import AuditDocument
@@ -14,6 +14,7 @@ from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit
 from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.core import Coins
+from paperlib.core.reading.files import read_file
 from paperlib.core.sealed import sealed_hash
 from paperlib.core.visible import visible_text
 from paperlib.report.audit.differences import (
@@ -181,10 +182,8 @@ def _read_page(report: "str | PathLike[str]") -> str:
 
     Browsers read both ends of a line alike, and mail turns one into the other.
     """
-    if Path(report).exists() and not Path(report).is_file():
-        raise ValueError(f"{report}: is no file")
     try:
-        return Path(report).read_bytes().decode("utf-8").replace("\r\n", "\n")
+        return read_file(os.fspath(report)).decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise ValueError(f"{report}: is no UTF-8 text, as every report is") from None
 

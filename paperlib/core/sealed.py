@@ -66,14 +66,16 @@ def read_sealed(
     """Content of a sealed file, or of its JSON, which ``by`` writes; a ValueError where it was
     changed.
     """
+    from paperlib.core.reading.files import read_file  # whose package reads coins
+
     what = form.removeprefix("paperlib ")
     if isinstance(path, Mapping):
         path, content = what, dict(path)
     else:
+        text = read_file(os.fspath(path))
         try:
-            with open(path, encoding="utf-8") as file:
-                content = json.load(file)
-        except ValueError:
+            content = json.loads(text.decode("utf-8"))
+        except (ValueError, RecursionError):  # lists within lists without end
             content = None
     values = cast(dict[str, Any], content if isinstance(content, dict) else {})
     if values.get("format") != form:

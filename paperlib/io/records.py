@@ -17,7 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core.reading.columns import INDEX, plain
-from paperlib.core.reading.tables import decoded, delimited, json_row, named, open_source
+from paperlib.core.reading.headers import check_parquet
+from paperlib.core.reading.limits import TEXT_BYTES, check_cells
+from paperlib.core.reading.tables import (
+    check_json,
+    decoded,
+    delimited,
+    json_row,
+    named,
+    open_parquet,
+    open_source,
+)
 from paperlib.io.files import atomic_folder, file_sha256, visible_files, write_bytes
 
 MADE_ID = "record_id"
@@ -25,6 +35,9 @@ MADE_ID = "record_id"
 _USUAL = ("id", "record_id", "example_id")
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm"}
+
+_ROW_BYTES = 400
+"""Memory of a row beside its cells: the line as it stands, and a dictionary of its cells."""
 
 Rows = NDArray[np.bool_] | NDArray[np.int64]
 """True for each record of a part, or the indices of its records, in an order and with repetitions.
@@ -116,12 +129,14 @@ def open_records(path: str) -> Records:
     with named(source):
         if ending in (".parquet", ".pq"):
             return _parquet_records(_parquet_table(source.data), ending)
+        text = decoded(source.data).rstrip("\r\n")
+        check_cells(text.count("\n") + 1, 1, bytes_each=_ROW_BYTES, beside=TEXT_BYTES * len(text))
         read = {".txt": _list, ".jsonl": _json, ".ndjson": _json}.get(ending, _delimited)
-        text = read(decoded(source.data).rstrip("\r\n"))
-    if not text.lines:
+        records = read(text)
+    if not records.lines:
         raise ValueError(f"{path}: there are no rows")
-    separator = delimited(text.head).separator if text.head else ""
-    return _TextFile(text, separator, ending, packed).records()
+    separator = delimited(records.head).separator if records.head else ""
+    return _TextFile(records, separator, ending, packed).records()
 
 
 def _known_ending(name: str) -> str:
@@ -250,6 +265,7 @@ def _delimited(text: str) -> _Text:
 
 def _json(text: str) -> _Text:
     """JSON lines; blank lines are left out."""
+    check_json(text)
     lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
     contents = [json_row(line, number) for number, line in enumerate(lines, 1)]
     return _Text(lines=lines, contents=contents)
@@ -267,9 +283,10 @@ def _list(text: str) -> _Text:
 
 
 def _parquet_table(data: bytes) -> Any:
-    from pyarrow import parquet
-
-    return parquet.read_table(io.BytesIO(data))
+    file = open_parquet(data)
+    check_parquet(file.metadata, file.schema_arrow.names)
+    check_cells(file.metadata.num_rows, 1, bytes_each=_ROW_BYTES)
+    return file.read()
 
 
 def _parquet_records(table: Any, ending: str) -> Records:

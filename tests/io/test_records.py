@@ -125,7 +125,7 @@ def test_other_files_are_refused_in_one_line(tmp_path):
         ("a.csv", "a,b\n1\n", "row 1 has 1 cells"),
         ("a.jsonl", '{"a": 1}\n[2]\n', "row 2 is not a JSON object"),
         ("a.txt", "id\n7\n", "its first line is 'id'"),
-        ("a.parquet", "abc", "Could not open Parquet"),
+        ("a.parquet", "abc", "cannot be read: Parquet"),
     ):
         (tmp_path / name).write_text(text)
         assert name in refused(message, open_records, str(tmp_path / name))

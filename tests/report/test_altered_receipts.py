@@ -307,7 +307,7 @@ def test_ends_of_lines_of_mail_pass_and_other_bytes_do_not(html, page, tmp_path,
     latin = page("")
     latin.write_bytes(html.encode() + b"\xff")
     refused("is no UTF-8 text", verify_receipt, latin)
-    refused("is no file", verify_receipt, tmp_path)
+    refused("this is a folder", verify_receipt, tmp_path)
 
 
 def test_last_digits_of_the_block_for_programs_may_differ_and_no_others(html):

@@ -17,6 +17,9 @@ from paperlib.audits.panoramia.table import audit_table
 from paperlib.audits.panoramia.text import TextDefaults, audit_text
 from paperlib.core import check_choice, did_you_mean
 from paperlib.core.reading import read_frames
+from paperlib.core.reading.files import read_file
+from paperlib.core.reading.headers import array_names, load_arrays
+from paperlib.core.reading.limits import TooLargeError
 from paperlib.data import read_documents
 from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.language import load_language_model
@@ -192,13 +195,16 @@ def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
     loaded.
     """
     try:
-        with np.load(_existing(path), allow_pickle=False) as archive:
-            if {"images", "labels"} <= set(archive.files):
-                return archive["images"], archive["labels"]
-            names = ", ".join(archive.files)
-    except (OSError, EOFError, AttributeError, ValueError) as error:
+        data = read_file(_existing(path))
+        names = array_names(data)
+        if {"images", "labels"} <= set(names):
+            images, labels = load_arrays(data, ["images", "labels"])
+            return images, labels
+    except TooLargeError as error:
+        raise ValueError(f"{path}: {error}") from None
+    except (OSError, ValueError) as error:
         raise ValueError(f"{path}: expected an NPZ file with images and labels: {error}") from error
-    raise ValueError(f"{path}: expected the arrays images and labels, got {names}")
+    raise ValueError(f"{path}: expected the arrays images and labels, got {', '.join(names)}")
 
 
 def _existing(path: str) -> Path:

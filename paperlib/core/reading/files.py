@@ -28,13 +28,10 @@ def regular_file(path: str | Path) -> Path:
     Raises:
         ValueError: A folder, a named pipe (which would wait for ever), a socket or a device, in one
             line.
-        FileNotFoundError: There is no such file.
+        OSError: There is no such file, as the system says it.
     """
     file = Path(path)
-    try:
-        mode = file.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        raise FileNotFoundError(f"{path}: there is no such file") from None
+    mode = file.stat().st_mode
     if stat.S_ISDIR(mode):
         raise ValueError(f"{path}: this is a folder; give one of its files")
     is_open = stat.S_ISFIFO(mode) and str(path).startswith(_OPEN_FILES)

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperlib.core.reading.limits import check_cells, check_size, in_bytes
 
+_MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 10_000  # bytes; of NumPy's own reader
 _DAMAGES = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 
@@ -55,7 +57,7 @@ def npy_header(stream: Any, size: int) -> ArrayHeader:
             there.
     """
     magic = stream.read(8)
-    if len(magic) < 8 or magic[:6] != b"\x93NUMPY":
+    if len(magic) < 8 or magic[:6] != _MAGIC:
         raise ValueError("it is no NPY file")
     length_size = 2 if magic[6] == 1 else 4
     length = int.from_bytes(stream.read(length_size), "little")
@@ -113,6 +115,33 @@ def _member_header(archive: zipfile.ZipFile, name: str) -> ArrayHeader:
     member = archive.getinfo(max(held, key=len))
     with archive.open(member) as stream:
         return npy_header(stream, member.file_size)
+
+
+def array_names(data: bytes) -> list[str]:
+    """Names of the arrays of an NPZ file; none of an NPY file, which holds one without a name."""
+    if data[:6] == _MAGIC:
+        return []
+    with _archive(data) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def load_arrays(data: bytes, names: Sequence[str] = ()) -> list[NDArray[Any]]:
+    """Arrays of an NPZ file by name, or the one of an NPY file, whose sizes were looked at before.
+
+    Raises:
+        ValueError: Damaged data, Python objects, or a header that lies.
+        TooLargeError: Together they do not fit into memory.
+    """
+    try:
+        if names:
+            check_arrays(npz_headers(data, names), as_cells=False)
+            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+                return [archive[name] for name in names]
+        header = npy_header(io.BytesIO(data), len(data))
+        check_arrays({"array": header}, as_cells=False)
+        return [np.load(io.BytesIO(data), allow_pickle=False)]
+    except _DAMAGES as error:
+        raise ValueError(f"cannot be read: {error}") from None
 
 
 def check_archive(data: bytes | str) -> None:

@@ -107,6 +107,8 @@ def open_source(path: str) -> NamedBytes:
     if path in ("-", "/dev/stdin"):
         with named(NamedBytes(STANDARD_INPUT, b"")):
             return NamedBytes(STANDARD_INPUT, read_standard_input())
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
     return NamedBytes(path, read_file(path))
 
 

@@ -11,12 +11,16 @@ from types import MappingProxyType
 import yaml
 
 from paperlib.core import check_choice
+from paperlib.core.reading.files import regular_file
+from paperlib.core.reading.limits import TooLargeError, check_size, in_bytes
 from paperlib.data.files import data_file
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Piece, Reading, ReadLog
 from paperlib.data.text.streams import printable
 from paperlib.io.files import data_folder, visible_files
 
+_TEXT_MEMORY = 5
+"""Memory of a byte of a document: its pieces, its bytes twice, and its text."""
 _TEXT_SUFFIXES = {".py", ".pyi", ".txt", ".md", ".rst", ".json", ".toml"}
 
 
@@ -102,7 +106,8 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
     if not str(root):
         raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
     path = Path(root).expanduser()
-    if path.is_file():
+    if path.exists() and not path.is_dir():
+        regular_file(path)
         return [CorpusFile(path, _subset_of(path, path.parent))]
     if not path.is_dir():
         names = ", ".join(map(repr, CORPORA))
@@ -175,9 +180,13 @@ def read_documents(
     for file in corpus_files(root):
         size = file.path.stat().st_size
         count = 0
-        for document in _documents(read_pieces(file.path, file.subset, reading, log)):
-            count += 1
-            yield document
+        pieces = read_pieces(file.path, file.subset, reading, log)
+        try:
+            for document in _documents(pieces):
+                count += 1
+                yield document
+        except TooLargeError as error:
+            raise TooLargeError(f"{file.path}: {error}") from None
         total += size
         if count == 0:
             unread += size
@@ -198,10 +207,13 @@ def _reading_of(root: str) -> Reading:
 
 
 def _documents(pieces: Iterable[Piece]) -> Iterator[Document]:
-    """The documents of one file, put together from their pieces."""
+    """The documents of one file, put together from their pieces; a `TooLargeError` for one that
+    does not fit into memory.
+    """
     held = bytearray()
     for piece in pieces:
         held += piece.data
+        check_size(_TEXT_MEMORY * len(held), f"a document of {in_bytes(len(held))} or more")
         if piece.more:
             continue
         texts = bytes(held).split(piece.separator) if piece.separator else [bytes(held)]

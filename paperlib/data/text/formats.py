@@ -1,7 +1,6 @@
 """Reading one file of a corpus in pieces: plain text, JSON lines, Parquet and WARC."""
 
 import codecs
-import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -152,7 +151,8 @@ class _Reader:
         """A JSON file: its records with a text, the cells of a notebook, lines of JSON, or else one
         text.
         """
-        data = stream.read(self.reading.longest_line + 1)
+        stream = _as_utf8(stream)
+        data = _read_up_to(stream, self.reading.longest_line + 1)
         texts = self._json_texts(data)
         if texts:
             yield from _joined(texts)
@@ -289,6 +289,17 @@ class _Reader:
             self.skip(_REPLACED)
 
 
+def _read_up_to(stream: Any, size: int) -> bytes:
+    """So many bytes of a stream, or all that it has."""
+    held = bytearray()
+    while len(held) < size:
+        data = stream.read(size - len(held))
+        if not data:
+            break
+        held += data
+    return bytes(held)
+
+
 class _Resumed:
     """A stream of which the first bytes were read, from its start; packed streams cannot go
     back.
@@ -305,11 +316,31 @@ class _Resumed:
         return data or self._read_on(size)
 
 
+class _FromUtf16:
+    """A stream of UTF-16 with its mark, from its start, as UTF-8."""
+
+    def __init__(self, start: bytes, stream: Any) -> None:
+        self._stream = _Resumed(start, stream)
+        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        self._held = b""
+        self._is_over = False
+
+    def read(self, size: int) -> bytes:
+        """At most ``size`` bytes, none at the end."""
+        while not self._held and not self._is_over:
+            data = self._stream.read(streams.BLOCK)
+            self._is_over = not data
+            self._held = self._decoder.decode(data, final=self._is_over).encode("utf-8", "replace")
+        data = self._held[:size]
+        self._held = self._held[size:]
+        return data
+
+
 def _as_utf8(stream: Any) -> Any:
     """The stream of a text from its start, in UTF-8 where a mark says that it is UTF-16."""
     start = stream.read(2)
     if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return io.BytesIO((start + stream.read()).decode("utf-16", "replace").encode())
+        return _FromUtf16(start, stream)
     return _Resumed(start, stream)
 
 

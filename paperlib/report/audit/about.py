@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paperlib.core import did_you_mean
+from paperlib.core.reading.files import read_file
 
 _LONGEST = 100_000  # characters of a file
 _DEEPEST = 10  # lists or mappings within each other
@@ -74,7 +75,7 @@ def read_pairs(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_file(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise ValueError(f"{path}: cannot be read: {reason}") from None
