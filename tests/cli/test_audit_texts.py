@@ -217,3 +217,25 @@ def test_chats_are_audited_as_the_text_that_the_model_s_template_makes_of_them(a
     code, out, err = audit.line("my_model members_chats.jsonl nonmembers_chats.jsonl")
     assert (code, out) == (2, "")
     assert "members_chats.jsonl: row 1 holds a chat, and the tokenizer of my_model has no" in err
+
+
+def test_a_field_that_names_authors_of_several_texts_is_refused_unless_each_is_a_record(audit):
+    """Once texts of authors with a coin each passed for texts with a coin each."""
+    values = 0
+    for first, name in ((0, "members"), (500, "nonmembers")):
+        rows = [json.loads(line) for line in Path(f"{name}.jsonl").read_text().splitlines()]
+        rows = rows[: len(rows) // 3 * 3]
+        values += len(rows) // 3
+        authors = [(first + at // 3) * 7919 % 99991 for at in range(len(rows))]  # in no order
+        write(
+            f"{name}-authors.jsonl",
+            [{**row, "kennung": author} for row, author in zip(rows, authors, strict=True)],
+        )
+    words = f"my_model members-authors.jsonl nonmembers-authors.jsonl {SHORT}"
+    audit.refuses(
+        words,
+        f"column 'kennung' names units: {values} of its {values} values .* keep one text of each, "
+        "or --group-field kennung if each row is a record of its own",
+    )
+    assert audit.line(f"{words} --group-field kennung")[0] == 0
+    audit.refuses(f"{words} --group-field nobody", "group column: expected one of the columns")

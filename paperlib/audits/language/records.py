@@ -2,17 +2,22 @@
 
 import gzip
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from paperlib.attacks.language.completions import LearnedText
 from paperlib.audits.language.chat_templates import ChatTemplate, On, is_chat
 from paperlib.core import did_you_mean
-from paperlib.core.reading.tables import decoded, json_row, named, open_source
+from paperlib.core.reading.limits import TEXT_BYTES, read_limit
+from paperlib.core.reading.tables import check_json, decoded, json_row, named, open_source
+from paperlib.core.record_columns import OF_TEXTS, check_columns
 
 _JSON = (".jsonl", ".ndjson", ".json")
+_CHAT_FIELDS = ("messages", "conversations", "prompt", "completion")
 
 
 def read_records(
@@ -25,7 +30,8 @@ def read_records(
     on: On = "all",
 ) -> pd.DataFrame:
     """The records of a file, one row each, with the columns text and name and, where there is one,
-    date; on completions also learned, the text with what training took its loss from.
+    date; on completions also learned, the text with what training took its loss from. The column
+    fields has what else stands beside each text, by field: single values, but for chats.
 
     Args:
         path: JSON lines (.jsonl, .ndjson, .json) or one record a line (.txt), also with .gz.
@@ -50,11 +56,16 @@ def read_records(
         suffix = "." + source.name.lower().removesuffix(".gz").rpartition(".")[2]
         if suffix not in (*_JSON, ".txt"):
             raise ValueError(f"expected a file ending in {', '.join(_JSON)} or .txt, also with .gz")
-        lines = decoded(source.data).removesuffix("\n").split("\n")
+        text = decoded(source.data).removesuffix("\n")
+        if suffix in _JSON:
+            check_json(text)
+        lines = text.split("\n")
         rows: list[dict[str, Any]] = []
         learned: list[LearnedText | None] = []
+        beside: list[dict[str, Any]] = []
         for number, line in enumerate(lines, 1):
             row = _row(line.removesuffix("\r"), number, text_field, suffix)
+            beside.append(_single_values(row, text_field))
             row, learned_text = _written(row, number, text_field, template, on)
             _check_text(row, number, text_field)
             rows.append(row)
@@ -62,6 +73,7 @@ def read_records(
         if suffix == ".txt" and id_field:  # of coins for a list, whose lines are the ids
             rows = [{**row, id_field: row[text_field].strip()} for row in rows]
         columns: dict[str, list[Any]] = {"text": [row[text_field] for row in rows]}
+        columns["fields"] = beside
         if on == "completions":
             columns["learned"] = learned
         names = _field(rows, id_field, "id", partly_is_error=False)
@@ -106,7 +118,7 @@ def chat_documents(
     opened = gzip.open if name.endswith(".gz") else open
     try:
         with opened(corpus, "rb") as file:
-            row = json_row(decoded(file.readline()), 1)
+            row = json_row(decoded(file.readline(read_limit() // TEXT_BYTES)), 1)
     except (OSError, ValueError):
         return None
     if not is_chat(row, "text"):
@@ -115,9 +127,43 @@ def chat_documents(
     return records["text" if on == "all" else "learned"].tolist()
 
 
+def check_fields(
+    members: pd.DataFrame, nonmembers: pd.DataFrame, *, groups: Sequence[str] = ()
+) -> None:
+    """Refuse (ValueError) a field beside the texts that names authors, or other units, of several
+    texts, or texts of both sides.
+
+    Args:
+        members, nonmembers: Records of `read_records`.
+        groups: Fields of which each text is a record of its own.
+    """
+    rows = pd.concat([members, nonmembers], ignore_index=True)
+    named: dict[str, None] = {}
+    for row in rows["fields"]:
+        named |= dict.fromkeys(row)
+    lengths = "length of the text"  # authors differ in it
+    columns: dict[str, list[Any]] = {lengths: rows["text"].str.len().tolist()}
+    for field in named:
+        cells = [row.get(field) for row in rows["fields"]]
+        if cells != rows["name"].tolist():
+            columns[field] = cells
+    member = np.arange(len(rows)) < len(members)
+    check_columns(columns, member, groups=[lengths, *groups], ways=OF_TEXTS)
+
+
 def _row(line: str, number: int, text_field: str, suffix: str) -> dict[str, Any]:
     """The record in a line."""
     return json_row(line, number) if suffix in _JSON else {text_field: line}
+
+
+def _single_values(row: Mapping[str, Any], text_field: str) -> dict[str, Any]:
+    """The fields of a record that hold single values and no text of a chat."""
+    fields: dict[str, Any] = {}
+    for field, value in row.items():
+        is_text = field in (text_field, *_CHAT_FIELDS)
+        if isinstance(value, str | int | float) and not is_text:
+            fields[field] = value
+    return fields
 
 
 def _written(

@@ -44,6 +44,7 @@ def audit_texts(
     design: Design | None = None,
     seed: int = 0,
     *,
+    group_field: list[str] | None = None,
     loading: ModelLoading,
     wishes: Wishes,
 ) -> int:
@@ -54,6 +55,7 @@ def audit_texts(
     length, date, the base).
     """
     from paperlib.audits.language.chat_templates import ChatTemplate
+    from paperlib.audits.language.records import check_fields
     from paperlib.audits.language.texts import audit_texts, check_sides
     from paperlib.audits.scores import ScoreOptions
     from paperlib.core import Coins
@@ -68,6 +70,8 @@ def audit_texts(
     texts = _columns(sides, "text")
     dates = _dates(sides)
     scored = _columns(sides, "text" if on == "all" else "learned")
+    if tossed is None:  # coins chose the side of each text
+        check_fields(*sides, groups=group_field or ())
     check_sides(*texts)  # before the model is loaded: a mistake shows at once
     loaded, tokenizer = loading.load(model)
     scoring = {"split": (prefix_tokens, suffix_tokens), "batch_size": batch_size}
