@@ -344,3 +344,23 @@ def test_a_corpus_of_which_most_was_not_read_is_refused(tmp_path, content, reaso
     log = ReadLog()
     assert len(list(corpora.read_documents(tmp_path, log=log))) == 2
     assert [number for _, number, _ in log.rows] == [1]
+
+
+def test_notebooks_in_utf_16_are_read_and_the_rest_too(tmp_path):
+    notebook = {"cells": [{"source": ["Grüße\n", "again"]}], "nbformat": 4}
+    text = json.dumps(notebook, ensure_ascii=False)
+    (tmp_path / "a.ipynb").write_text(text, encoding="utf-16")
+    (tmp_path / "b.txt").write_text("beside it")
+    texts = [document.text for document in read_documents(tmp_path)]
+    assert texts == ["Grüße\nagain", "beside it"]
+
+
+def test_a_document_larger_than_memory_and_a_pipe_are_refused_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("PAPERLIB_READ_LIMIT", "10MB")
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"word " * 1_000_000))
+    with pytest.raises(ValueError, match=r"a\.txt\.gz: a document of .* --read-limit"):
+        list(read_documents(path))
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(ValueError, match="named pipe"):
+        list(read_documents(tmp_path / "pipe.txt"))
