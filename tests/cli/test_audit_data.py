@@ -82,3 +82,14 @@ def test_a_mistake_is_one_line_and_exit_code_2(audit):
     audit.refuses(f"{TARGET} --label lable", "did you mean 'label'")
     audit.refuses(f"{TARGET} --repetitions 0", "'--repetitions'")
     audit.refuses(f"{TARGET} --kind sound", "'--kind'")
+
+
+def test_a_column_of_units_of_real_nonmembers_is_refused(audit):
+    """Once rows of customers with a coin each passed for rows with a coin each."""
+    for first, name in ((0, "my rows"), (9_000, "made"), (500, "real")):
+        rows = table(seed=first)
+        rows["kennung"] = [(first + at // 3) * 7919 % 99991 for at in range(len(rows))]
+        rows.to_csv(f"{name}.csv", index=False)
+    words = f"{TARGET} --nonmembers real.csv {QUICK}"
+    audit.refuses(words, "column 'kennung' names units: .* say --unit kennung .*--group-column")
+    audit.refuses(f"{words} --group-column nobody", "group column: expected one of the columns")

@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
@@ -15,6 +15,7 @@ from paperlib.audits.panoramia.image_models import read_weights
 from paperlib.audits.panoramia.images import audit_images
 from paperlib.audits.panoramia.table import audit_table
 from paperlib.audits.panoramia.text import TextDefaults, audit_text
+from paperlib.audits.releases.records import check_records
 from paperlib.core import check_choice, did_you_mean
 from paperlib.core.reading import read_frames
 from paperlib.core.reading.files import read_file
@@ -73,7 +74,13 @@ def audit_files(
     files = _Files(members, generated, nonmembers)
     if kind == "table":
         return _audit_table_files(
-            model, files, training, label=label, unit=unit, seed=seed, **options
+            model,
+            files,
+            training,
+            label=label,
+            unit=unit,
+            seed=seed,
+            **options,
         )
     if kind == "images":
         return _audit_image_files(model, files, training, seed=seed, **options)
@@ -88,6 +95,14 @@ def audit_files(
         seed=seed,
         **options,
     )
+
+
+def check_table_files(members: str, nonmembers: str, groups: Sequence[str]) -> None:
+    """Refuse (ValueError) tables of members and of non-members with a column that names units of
+    several rows, or records of both sides, but for the columns ``groups``.
+    """
+    first, second = read_frames([members, nonmembers])
+    check_records(first, second, groups=groups)
 
 
 class _Files(NamedTuple):

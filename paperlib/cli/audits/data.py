@@ -30,6 +30,7 @@ def audit_data(
     restarts: int = 5,
     seed: int = 0,
     *,
+    group_column: list[str] | None = None,
     wishes: Wishes,
 ) -> int:
     """Audit a model with its training data and generated non-members (PANORAMIA).
@@ -42,7 +43,7 @@ def audit_data(
         raise ValueError(
             f"{missing}: name what the model was trained on and the model; {_NOTEBOOK}"
         )
-    from paperlib.audits.panoramia.files import audit_files
+    from paperlib.audits.panoramia.files import audit_files, check_table_files
 
     files = {
         "Members": members,
@@ -52,6 +53,8 @@ def audit_data(
         "Non-members": nonmembers,
     }
     owner = wishes.checked(members, generated, nonmembers)
+    if kind == "table" and nonmembers and not unit:
+        check_table_files(members, nonmembers, group_column or ())
     audit = audit_files(
         kind,
         members,
