@@ -170,7 +170,7 @@ const ReadScores = (() => {
     return cells.map((cell) => member.get(cell));
   }
 
-  /* ---------------------------------------------------------------- copies: check_ties of checks.py */
+  /* ---------------------------------------------------------------- copies: find_ties of checks.py */
 
   /* P[Poisson(mean) <= count], as the binomial chance of so many of very many. */
   const poissonUpTo = (count, mean) => 1 - OneRun.tail(count + 1, 1e11, Math.log(mean / (1e11 - mean)));

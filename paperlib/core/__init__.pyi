@@ -10,9 +10,9 @@ from .checks import check_ids as check_ids
 from .checks import check_in as check_in
 from .checks import check_list as check_list
 from .checks import check_nonnegative as check_nonnegative
-from .checks import check_ties as check_ties
 from .checks import check_vector as check_vector
 from .checks import did_you_mean as did_you_mean
+from .checks import find_ties as find_ties
 from .checks import one_of_each as one_of_each
 from .checks import unit_means as unit_means
 from .coins import Coins as Coins

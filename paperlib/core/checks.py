@@ -279,26 +279,6 @@ class TiedRecords:
     neighbours_share_coins: bool  # rows of neighbouring rank stand on one side too often
 
 
-def check_ties(
-    name: str, members: Any, nonmembers: Any = None, *, ways: str = _WAYS
-) -> tuple[str, ...]:
-    """Refuse copies of records as `find_ties` does; what is odd about the others, in words."""
-    ties = find_ties(name, members, nonmembers, ways=ways)
-    warnings: list[str] = []
-    if ties.equal:
-        warnings.append(
-            f"{name}: {ties.equal:,} of {ties.rows:,} are equal to another one; check for copies"
-        )
-    if ties.neighbours_share_coins:
-        warnings.append(
-            f"{name}: neighbours in rank are members, or not, together far more often than "
-            "coins of their own make them: does each row have its own coin? If several rows "
-            "share one, such as those of one customer, or epochs of one record, say so: unit=, "
-            "or `paperlib audit --unit COLUMN`"
-        )
-    return tuple(warnings)
-
-
 def find_ties(name: str, members: Any, nonmembers: Any = None, *, ways: str = _WAYS) -> TiedRecords:
     """Refuse values, shape (n,), or rows, shape (n, d), that are equal too often for independent
     records.

@@ -308,7 +308,7 @@ def _yaml_without_base_60(path: Path, said_by: str) -> Any:
     }
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
         raise ValueError(
             f"{said_by}: {path} cannot be read: {' '.join(str(error).split())}"
         ) from None

@@ -8,9 +8,15 @@ import pytest
 from scipy.special import expit, logsumexp
 
 from paperlib import MembershipScores
-from paperlib.core import check_ties, records
+from paperlib.core import find_ties, records
 from paperlib.core.reading import read_scores
+from paperlib.words.designs import tie_warnings
 from tests.refusals import refused
+
+
+def warnings_of(name, *values):
+    """What is said of values that are not refused."""
+    return tie_warnings(find_ties(name, *values))
 
 
 def units(seed, *, count=200, rows=10, order="as they come"):
@@ -162,7 +168,7 @@ def test_copies_of_members_are_refused_however_often_they_stand(times, digits):
     for seed in range(5):
         members, others, repeats = oversampled(seed, times)
         message = refused(
-            "scores: ", check_ties, "scores", members.round(digits), others.round(digits)
+            "scores: ", find_ties, "scores", members.round(digits), others.round(digits)
         )
         if digits == 16:
             assert f"{(repeats > 1).sum():,} values stand" in message or times == "3 or 4"
@@ -175,15 +181,17 @@ def test_copies_that_chance_would_not_put_on_one_side_are_told_from_a_leak():
         member = rng.random(2_000) < 0.5
         scores = rng.normal(size=2_000) + 8 * member
         for equal in (scores.round(1), np.float16(scores).astype(float), np.floor(20 * scores)):
-            check_ties("scores", equal[member], equal[~member])
+            find_ties("scores", equal[member], equal[~member])
 
 
 def test_a_few_copies_are_counted_truly_in_the_warning():
     values = np.random.default_rng(5).normal(size=500)
     assert "9 of 506 are equal" in str(
-        check_ties("scores", np.r_[values, np.repeat(values[:3], 2)])
+        warnings_of("scores", np.r_[values, np.repeat(values[:3], 2)])
     )
-    assert "4 of 503 are equal" in str(check_ties("scores", np.r_[values, np.repeat(values[0], 3)]))
+    assert "4 of 503 are equal" in str(
+        warnings_of("scores", np.r_[values, np.repeat(values[0], 3)])
+    )
 
 
 def test_a_column_that_holds_no_single_values_is_left_alone(tmp_path):
@@ -244,7 +252,7 @@ def test_rows_of_users_that_are_nearly_equal_are_a_warning():
     warned = 0
     for seed in range(20):
         scores, member = rows_of_users(seed, 0.05)
-        warnings = check_ties("scores", scores[member], scores[~member])
+        warnings = warnings_of("scores", scores[member], scores[~member])
         warned += "does each row have its own coin?" in " ".join(warnings)
     assert warned >= 15
 
@@ -274,7 +282,7 @@ def test_equal_scores_that_their_precision_explains_are_no_copies(kind):
     for seed in range(40):
         random = np.random.default_rng(seed)
         sides = np.float64(of_precision(kind, random, 2000)).reshape(2, -1)
-        warned += any("check for copies" in text for text in check_ties("scores", *sides))
+        warned += any("check for copies" in text for text in warnings_of("scores", *sides))
     assert warned <= 1
 
 
@@ -287,7 +295,7 @@ def test_copies_beyond_what_the_precision_explains_are_seen(kind, copies):
             scores = np.float64(of_precision(kind, np.random.default_rng(seed), 2000))
             scores = scores.reshape(2, -1)
         members = np.append(scores[0], scores[0][:copies])
-        warnings = check_ties("scores", members, scores[1])
+        warnings = warnings_of("scores", members, scores[1])
         assert any("check for copies" in text for text in warnings)
 
 

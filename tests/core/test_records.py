@@ -8,7 +8,6 @@ from paperlib import MembershipScores
 from paperlib.audits import audit, audit_features, audit_losses, audit_scores
 from paperlib.audits.panoramia.files import audit_files
 from paperlib.audits.panoramia.images import bring_images
-from paperlib.core import check_ties
 from paperlib.core.checks import find_ties
 from paperlib.core.facts import NAMES_GIVEN
 from paperlib.words.audits.panoramia_data import unit_sentence
@@ -28,22 +27,14 @@ LAWS = {
 }
 
 
-def test_check_ties_says_what_words_say():
-    """It is left for `paperlib.audits.releases`, and goes when that takes `find_ties`."""
-    draws = np.random.default_rng(7)
-    values = draws.normal(size=500)
-    sides = np.repeat(draws.random(60) < 0.5, 10)
-    near = np.repeat(draws.normal(size=60), 10) + 1e-4 * draws.normal(size=600)
-    kinds = {"sound": [values], "equal": [np.append(values, values[:2])]}
-    kinds["neighbours"] = [near[sides], near[~sides]]
-    said = {name: check_ties("scores", *rows) for name, rows in kinds.items()}
-    assert said == {name: tie_warnings(find_ties("scores", *rows)) for name, rows in kinds.items()}
-    assert [*map(len, said.values())] == [0, 1, 1]
+def warnings_of(name, *values):
+    """What is said of values that are not refused."""
+    return tie_warnings(find_ties(name, *values))
 
 
 def taken_for_copies(*values):
     try:
-        check_ties("scores", *values)
+        find_ties("scores", *values)
     except ValueError:
         return True
     return False
@@ -69,11 +60,11 @@ def test_copies_are_refused(rows, copied):
 
 def test_a_few_equal_values_of_many_digits_are_a_warning():
     values = rng.normal(size=500)
-    assert "4 of 502 are equal" in str(check_ties("scores", np.append(values, values[:2])))
-    assert check_ties("scores", values.round(3)) == ()
+    assert "4 of 502 are equal" in str(warnings_of("scores", np.append(values, values[:2])))
+    assert warnings_of("scores", values.round(3)) == ()
     rows = rng.normal(size=(500, 2)).round(3)
-    assert check_ties("rows", rows) == ()
-    assert "2 of 501 are equal" in str(check_ties("rows", np.vstack([rows, rows[:1]])))
+    assert warnings_of("rows", rows) == ()
+    assert "2 of 501 are equal" in str(warnings_of("rows", np.vstack([rows, rows[:1]])))
 
 
 def epochs(seed, rows=10, leak=0.0):

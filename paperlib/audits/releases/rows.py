@@ -22,11 +22,12 @@ from paperlib.audits.releases.spellings import (
     letters_of,
 )
 from paperlib.audits.releases.values import read_values
-from paperlib.core import FloatArray, MembershipScores, check_ties
+from paperlib.core import FloatArray, MembershipScores, find_ties
 from paperlib.core.facts import Refusal
 from paperlib.core.intervals import auc_interval
 from paperlib.core.reading.columns import INDEX
 from paperlib.words.audits import releases as words
+from paperlib.words.designs import tie_warnings
 
 Rows = pd.DataFrame | Sequence[str] | NDArray[Any]
 
@@ -374,8 +375,8 @@ def check_copies(
         )
     if units is not None:
         return ()
-    ties = check_ties("rows", keys[member], keys[~member], ways="keep one row of each")
-    return () if space.is_table and equal_by_chance(space.pool) else ties
+    ties = find_ties("rows", keys[member], keys[~member], ways="keep one row of each")
+    return () if space.is_table and equal_by_chance(space.pool) else tie_warnings(ties)
 
 
 def check_one_draw(
