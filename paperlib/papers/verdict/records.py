@@ -125,14 +125,15 @@ def anchor(target: str, notebook: str = "") -> str:
 
 
 def claim_lines(outcome: Outcome, shown: Callable[[Claim], str]) -> list[str]:
-    """A line on each claim by itself, what fails first, and one on claims that stand beside; none
-    where there is one claim.
+    """A line on each of several claims by itself, what fails first, unless all have the outcome of
+    the row; and one on claims that stand beside.
     """
     failing_first = sorted(outcome.claims, key=lambda claim: claim.word not in FAILS)
     claims = [shown(claim) for claim in failing_first if not claim.beside]
     beside = [shown(claim) for claim in failing_first if claim.beside]
+    differ = any(claim.word != outcome.word for claim in outcome.claims if not claim.beside)
     lines: list[str] = []
-    if len(claims) > 1:
+    if differ and len(claims) > 1:
         lines.append(f"Claim by claim: {'; '.join(claims)}.")
     if beside:
         lines.append(f"Beside the rule: {'; '.join(beside)}.")

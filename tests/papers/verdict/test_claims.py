@@ -206,3 +206,9 @@ def test_the_first_page_says_how_many_rules_were_changed_and_for_whom():
     assert f"{50 - len(changed)} of 50 rules stand" in text
     favoured = sum(rule.favour == "authors" for rule in changed)
     assert f"{len(changed)} were changed later, with the outcomes known: {favoured} in the" in text
+
+
+def test_claims_that_all_have_the_outcome_of_their_row_are_not_said_again():
+    agrees = over_readings(adult(RELU), adult(TANH))
+    assert {claim.word for claim in agrees.outcome.claims if not claim.beside} == {"agrees"}
+    assert "Claim by claim" not in "\n".join(results_pages([agrees], pages=()).values())
