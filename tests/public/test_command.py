@@ -81,9 +81,9 @@ def test_a_receipt_is_verified_and_an_altered_one_is_not(tmp_path):
         f"coins: {coins}\nscore: loss\ndirection: lower\nlimit: 3\n", encoding="utf-8"
     )
     plan = re.findall(r"\b[0-9a-f]{64}\b", succeeded("seal", "plan.yaml", folder=tmp_path))[0]
-    pd.DataFrame({"id": rows["id"], "loss": rng.normal(size=200)}).to_csv(
-        tmp_path / "scores.csv", index=False
-    )
+    trained_on = rows["id"].isin(pd.read_csv(tmp_path / "train.csv")["id"])
+    losses = rng.normal(size=200) - trained_on
+    pd.DataFrame({"id": rows["id"], "loss": losses}).to_csv(tmp_path / "scores.csv", index=False)
     sealed = ["--coins", "train.coins.json", "--plan", "plan.sealed.json"]
     succeeded("audit", "scores.csv", *sealed, "--output", "receipt.html", folder=tmp_path)
     published = ["--plan", plan, "--coins", coins]

@@ -325,7 +325,9 @@ def test_a_failed_run_keeps_the_page_that_was_there(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_what_a_killed_run_left_goes_with_the_next_one_and_a_changed_digit_does_not_count(tmp_path):
+def test_what_a_killed_run_left_goes_with_the_next_one_and_a_changed_digit_does_not_count(
+    tmp_path, monkeypatch
+):
     project = make_project(
         tmp_path, slow="open('started', 'w').close()\n__import__('time').sleep(60)"
     )
@@ -339,6 +341,7 @@ def test_what_a_killed_run_left_goes_with_the_next_one_and_a_changed_digit_does_
     assert (len(sockets), len(left)) == (1, 1)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+    monkeypatch.setattr("paperlib.io.temporary._cleaned", set())  # as in a new process
     job = running.plan(project, "quick", profile="smoke")
     kept = running.keep_run(job)
     assert not sockets[0].exists()

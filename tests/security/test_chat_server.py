@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import socket
 import threading
 from contextlib import contextmanager
@@ -24,6 +25,18 @@ def no_pauses(monkeypatch):
     monkeypatch.setattr("time.sleep", lambda _: None)
 
 
+def whole_request(connection):
+    """The bytes of a request: a connection that is closed before its end is reset."""
+    request = b""
+    while True:
+        piece = connection.recv(65_536)
+        request += piece
+        head, end, body = request.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: (\d+)", head)
+        if not piece or (end and len(body) >= (int(length[1]) if length else 0)):
+            return request
+
+
 @contextmanager
 def raw_server(*pieces, gap=lambda: None):
     """URL and requests of a server that sends these bytes for each request, with ``gap`` called
@@ -39,7 +52,7 @@ def raw_server(*pieces, gap=lambda: None):
             except OSError:
                 return
             with connection:
-                seen.append(connection.recv(65_536))
+                seen.append(whole_request(connection))
                 try:
                     for piece in pieces:
                         connection.sendall(piece)
@@ -89,10 +102,17 @@ def test_an_answer_without_an_end_is_refused_at_once(pieces):
 def test_an_answer_that_drips_has_one_deadline(monkeypatch, head):
     """Each byte moves the clock by a second, so that no single wait is long."""
     clock = [0.0]
-    monkeypatch.setattr(replies, "monotonic", lambda: clock[0])
+    asked = threading.Semaphore(0)
+
+    def monotonic():
+        asked.release()
+        return clock[0]
 
     def second():
         clock[0] += 1
+        asked.acquire(timeout=0.2)  # until the client waits for more; no longer if it has gone
+
+    monkeypatch.setattr(replies, "monotonic", monotonic)
 
     drips = [b"H"] * 1_000 if not head else [b" "] * 1_000
     with raw_server(head, *drips, gap=second) as (url, seen):
