@@ -41,7 +41,7 @@ def read_rows(
     if text_column or id_column:
         raise ValueError(f"--{'text' if text_column else 'id'}-column: not every file is a table")
     readers: dict[str, Callable[[str], Rows]] = {
-        "folder": _pictures,
+        "folder": _images,
         "array": _array,
         "lines": _lines,
         "table": lambda path: _tables([path], "", "", ())[0][0],
@@ -144,26 +144,26 @@ def _array(path: str) -> NDArray[Any]:
             raise ValueError(f"expected images in NPZ or NPY: {error}") from None
 
 
-def _pictures(folder: str) -> NDArray[Any]:
+def _images(folder: str) -> NDArray[Any]:
     """The images of a folder, all of one size, in the order of their names."""
     from PIL import Image
 
-    pictures: list[NDArray[Any]] = []
+    images: list[NDArray[Any]] = []
     pixels = 0  # as the images' headers claim them
     for name in visible_files(folder):
         try:
-            with Image.open(Path(folder) / name) as picture:
-                pixels += picture.width * picture.height
+            with Image.open(Path(folder) / name) as image:
+                pixels += image.width * image.height
                 check_size(_PIXEL_BYTES * pixels, f"{folder}: {pixels:,} pixels")
-                is_plain = picture.mode in ("L", "RGB", "I", "I;16", "F")
-                pictures.append(np.asarray(picture if is_plain else picture.convert("RGB")))
+                is_plain = image.mode in ("L", "RGB", "I", "I;16", "F")
+                images.append(np.asarray(image if is_plain else image.convert("RGB")))
         except (OSError, Image.DecompressionBombError):
             raise ValueError(f"{folder}: {name} is no image; move away what is none") from None
-    shapes = {picture.shape for picture in pictures}
+    shapes = {image.shape for image in images}
     if not shapes:
         raise ValueError(f"{folder}: there are no images")
     if len(shapes) > 1:
         raise ValueError(
             f"{folder}: there are images of several sizes, such as {min(shapes)} and {max(shapes)}"
         )
-    return np.stack(pictures)
+    return np.stack(images)
