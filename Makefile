@@ -9,8 +9,9 @@ RELEASE_PYTHON ?= $(PYTHON)
 BIN     := .venv/bin
 READY   := .venv/.ready
 HTML    := book/_build/html
-# One room's tests: tests/ROOM and the examples of paperlib/ROOM. Several: ROOM="bounds validity".
-TESTED  = $(foreach room,$(ROOM),$(wildcard tests/$(room) paperlib/$(room)))
+# One room's tests: tests/ROOM and the examples of paperlib/ROOM; rooms of the reproduction too.
+TESTED  = $(foreach room,$(ROOM),$(wildcard tests/$(room) paperlib/$(room) \
+  tests/reproduction/$(room) paperlib/reproduction/$(room)))
 LINT   := $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/pyright && $(BIN)/lint-imports --no-logo \
 	&& $(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb && $(BIN)/python .ci/measure.py
 export OMP_NUM_THREADS := 1

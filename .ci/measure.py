@@ -162,7 +162,11 @@ def earlier_versions(table: Path) -> list[Measured]:
 
 def limited(package: Path) -> dict[str, tuple[Measured, int]]:
     """Name of each table of exceptions to what is measured and the limit."""
-    names = {facade: len(names) for facade, names in public_names(package).items()}
+    names = {
+        facade: len(names)
+        for facade, names in public_names(package).items()
+        if not facade.startswith("paperlib/reproduction")  # which nobody installs
+    }
     return {
         "complexity": (complexities(package), MOST_COMPLEXITY),
         "parameters": (parameters(package), MOST_PARAMETERS),

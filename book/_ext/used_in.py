@@ -79,7 +79,7 @@ def documented(names: Iterable[str], module: str, name: str) -> str | None:
     package.
 
     >>> names = ["paperlib.audits.deep.audit", "paperlib.audits.audit", "paperlib.core.Coins"]
-    >>> [documented(names, module, "audit") for module in ("paperlib", "paperlib.papers")]
+    >>> [documented(names, module, "audit") for module in ("paperlib", "paperlib.words")]
     ['paperlib.audits.audit', None]
     """
     inside = [full for full in names if full.startswith(f"{module}.") and full.endswith(f".{name}")]

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 import paperlib
-from paperlib.cli import coins, combine, notebooks, plan, seal, sweep
+from paperlib.cli import coins, combine, plan, seal
 from paperlib.cli.audits import chat, data, identifiers, language_model, release, scores, texts
 from paperlib.cli.guard import DEBUG_VARIABLE
-from paperlib.cli.options import add_commands
+from paperlib.cli.options import add_brought_commands, add_commands
 
 app = typer.Typer(
     help="Audit the privacy of machine-learning models without retraining them.",
@@ -80,8 +80,6 @@ add_commands(
     seal.seal,
     seal.verify,
     plan.plan,
-    notebooks.run,
-    sweep=sweep.sweep_notebook,
-    list=notebooks.list_notebooks,
-    doctor=doctor,
+    doctor,
 )
+add_brought_commands(app)

@@ -5,10 +5,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from paperlib.cli.install import install_command
+from paperlib.cli.install import checkout, install_command
 from paperlib.io import data_folder
 from paperlib.report.provenance import gpu_name, hardware, package_version
-from paperlib.running import find_project
 
 
 def doctor() -> None:
@@ -31,15 +30,16 @@ def doctor() -> None:
     else:
         reason = "the default; set PAPERLIB_DATA to change it"
     print(f"Data is looked for in {data} ({reason}): {_writable(data)}")
-    try:
-        project = find_project()
-    except ValueError:
+    root = checkout()
+    if root is None:
         print("No checkout here: `paperlib audit` works, `paperlib run` needs one")
         return
-    for folder in (project.runs, project.generated):
-        print(f"{folder.relative_to(project.root)}/: {_writable(folder)}")
+    for name in _WRITTEN:
+        print(f"{name}/: {_writable(root / name)}")
 
 
+_WRITTEN = ("runs", "book/_generated")
+"""Folders of a checkout that runs of its notebooks write."""
 _PACKAGES = {  # name to its extra
     "paperlib": "",
     "numpy": "",

@@ -3,10 +3,12 @@ each.
 """
 
 import os
+import sys
 import tomllib
 from collections.abc import Callable
 from copy import copy
 from functools import wraps
+from importlib.metadata import entry_points
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -22,23 +24,10 @@ Dtype = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 READ_LIMIT = "read_limit"
 """The parameter of commands that read files of a user."""
 
+Command = Callable[..., int | None]
+"""A command's function; it may return the exit code."""
 _Described = tuple[Callable[..., Any], str | dict[str, Any]]
 """`typer.Argument` or `typer.Option`, and the help of a parameter or its settings with the help."""
-
-
-def names_of(pattern: str) -> list[str]:
-    """Names that the shell can complete; none outside a checkout."""
-    from paperlib.running.project import find_project
-
-    try:
-        folder = find_project().notebooks
-    except ValueError:
-        return []
-    return sorted(path.stem for path in folder.glob(pattern))
-
-
-Notebook = Annotated[str, typer.Argument(autocompletion=lambda: names_of("*.ipynb"))]
-Profile = Annotated[str, typer.Option(autocompletion=lambda: names_of("profiles/*.yaml"))]
 
 
 def kind_of(kind: Kind | None, losses: bool) -> Kind | None:
@@ -50,21 +39,57 @@ def kind_of(kind: Kind | None, losses: bool) -> Kind | None:
     return "losses" if losses else kind
 
 
-def add_commands(
-    app: typer.Typer, *called: Callable[..., int | None], **named: Callable[..., int | None]
-) -> None:
-    """Give ``app`` commands, called as their functions or by name, with what ``help.toml`` says of
+def add_commands(app: typer.Typer, *called: Command) -> None:
+    """Give ``app`` commands that are called as their functions, with what ``help.toml`` says of
     each.
     """
-    text = Path(__file__).with_name("help.toml").read_text(encoding="utf-8")
-    help_table = tomllib.loads(text)
-    commands = {command.__name__.replace("_", "-"): command for command in called}
-    for name, command in {**commands, **named}.items():
-        described = _parameters_in_help(help_table, name)
-        if READ_LIMIT in described:
-            command = _with_read_limit(command)
-        _describe(command, described)
-        app.command(name, epilog="   |   ".join(help_table[name]["epilog"]))(command)
+    help_table = _help_in(Path(__file__).parent)
+    for command in called:
+        _add_command(app, command.__name__.replace("_", "-"), command, help_table)
+
+
+def add_brought_commands(app: typer.Typer) -> None:
+    """Give ``app`` the commands that entry points named ``paperlib.commands`` bring.
+
+    In a checkout these are the commands of its notebooks. Their help is in a ``help.toml`` beside
+    their module. The installed package names them and does not hold them: they end with one line.
+    """
+    for entry in entry_points(group="paperlib.commands"):
+        try:
+            command = entry.load()
+        except ModuleNotFoundError as error:
+            if entry.module.startswith(f"{error.name}."):
+                app.command(entry.name, context_settings=_ANYTHING)(_only_in_a_checkout)
+                continue
+            raise
+        folder = Path(sys.modules[entry.module].__file__ or "").parent
+        _add_command(app, entry.name, command, _help_in(folder))
+
+
+_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""What a command takes that only says why it cannot run."""
+
+
+def _only_in_a_checkout() -> None:
+    """Works in a checkout of the project, which has the notebooks."""
+    raise ValueError(
+        "this command works in a checkout of the project, with its notebooks: clone it and type "
+        "make setup; what is installed here audits"
+    )
+
+
+def _help_in(folder: Path) -> dict[str, Any]:
+    """The table of help in a folder."""
+    return tomllib.loads((folder / "help.toml").read_text(encoding="utf-8"))
+
+
+def _add_command(app: typer.Typer, name: str, command: Command, help_table: dict[str, Any]) -> None:
+    """Give ``app`` one command with what a table of help says of it."""
+    described = _parameters_in_help(help_table, name)
+    if READ_LIMIT in described:
+        command = _with_read_limit(command)
+    _describe(command, described)
+    app.command(name, epilog="   |   ".join(help_table[name]["epilog"]))(command)
 
 
 def _with_read_limit(command: Callable[..., int | None]) -> Callable[..., int | None]:

@@ -19,16 +19,8 @@ from .files import write_text as write_text
 from .records import MADE_ID as MADE_ID
 from .records import Records as Records
 from .records import open_records as open_records
-from .schedulers import SCHEDULER_VARIABLE as SCHEDULER_VARIABLE
-from .schedulers import Place as Place
-from .schedulers import job_script as job_script
-from .schedulers import sweep_place as sweep_place
-from .schedulers import visible_devices as visible_devices
 from .scores import LoadedScores as LoadedScores
 from .scores import read_scores as read_scores
 from .sources import code_tag as code_tag
 from .sources import imported_names as imported_names
 from .sources import source_files as source_files
-from .sweep import SweepError as SweepError
-from .sweep import run_sweep as run_sweep
-from .sweep import run_units as run_units

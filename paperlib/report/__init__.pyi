@@ -21,14 +21,5 @@ from .figures import dot_rows as dot_rows
 from .figures import legend_below as legend_below
 from .figures import panels as panels
 from .figures import show_figure as show_figure
-from .plots import dots_plot as dots_plot
-from .plots import histograms_plot as histograms_plot
-from .plots import images_plot as images_plot
-from .plots import lines_plot as lines_plot
-from .plots import points_plot as points_plot
-from .plots import shares_plot as shares_plot
-from .printed import paper_table as paper_table
-from .printed import paper_tables as paper_tables
-from .printed import targets as targets
 from .tables import format_cell as format_cell
 from .tables import show_table as show_table

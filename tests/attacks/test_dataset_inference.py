@@ -12,7 +12,7 @@ from paperlib.attacks.dataset_inference import (
     ranks_and_positions,
 )
 from tests.refusals import refused
-from tests.validity.coverage import assert_rate_at_most
+from tests.reproduction.validity.coverage import assert_rate_at_most
 
 
 def features(identifiers, alternatives, shift, seed):

@@ -13,8 +13,8 @@ import torch
 
 from paperlib import assert_private, audit_dp_training
 from paperlib.audits.dp_training.runs import outliers
-from paperlib.validity import dp_faults
-from paperlib.validity.dp_faults import (
+from paperlib.reproduction.validity import dp_faults
+from paperlib.reproduction.validity.dp_faults import (
     FAULTS,
     SOUND,
     TWINS,
@@ -23,7 +23,7 @@ from paperlib.validity.dp_faults import (
     train_with_fault,
 )
 from tests.refusals import refused
-from tests.validity.coverage import assert_rate_at_most
+from tests.reproduction.validity.coverage import assert_rate_at_most
 
 STATED = {"clipping_norm": 1.0, "noise_multiplier": 1.0, "sampling_rate": 0.25, "steps": 32}
 CANARIES = outliers(made_up_records())[

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from paperlib import audit_dp_training
 from paperlib.audits.dp_training.runs import outliers
-from paperlib.validity.dp_faults import made_up_records, train_with_fault
+from paperlib.reproduction.validity.dp_faults import made_up_records, train_with_fault
 from tests.refusals import refused
 
 STATED = {"clipping_norm": 1.0, "noise_multiplier": 1.0, "sampling_rate": 0.25, "steps": 32}

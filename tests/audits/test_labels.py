@@ -12,7 +12,7 @@ from paperlib.audits import audit_labels, audit_scores
 from paperlib.core import MembershipScores
 from paperlib.words.audits.labels import ASSUMPTIONS
 from tests.refusals import refused
-from tests.validity.coverage import assert_rate_at_most
+from tests.reproduction.validity.coverage import assert_rate_at_most
 
 RNG = np.random.default_rng
 

@@ -24,9 +24,9 @@ from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold, sharp_share
 from paperlib.bounds.one_run.search import Hypothesis
 from paperlib.core import MembershipScores
-from paperlib.validity.mechanisms import close_generator
+from paperlib.reproduction.validity.mechanisms import close_generator
 from tests.refusals import refused
-from tests.validity.coverage import assert_rate_at_most
+from tests.reproduction.validity.coverage import assert_rate_at_most
 
 LEVEL = 1 / 3
 EXAMPLES = 9

@@ -9,7 +9,7 @@ from paperlib.audits.releases.distances import nearness, table_space
 from paperlib.audits.releases.rates import disclosure_rates
 from paperlib.core import share_interval
 from tests.refusals import refused
-from tests.validity.coverage import assert_rate_at_most
+from tests.reproduction.validity.coverage import assert_rate_at_most
 
 
 def rates_of_a_fresh_release(seed, *, released=100, attacked=60):

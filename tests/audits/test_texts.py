@@ -15,9 +15,9 @@ from paperlib import MembershipScores, audit_one_run, audit_texts, toss_coins
 from paperlib.audits import TextsAudit, audit_features
 from paperlib.audits.features import AdditiveModel
 from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, look_alikes, times_of
-from paperlib.data.made_up.texts import write_insertions
 from paperlib.data.text.insertions import read_insertions
 from paperlib.models.language import train_tokenizer
+from paperlib.reproduction.made_up.texts import write_insertions
 from tests.insertions import WORDS, olmo, tokenizer
 from tests.refusals import refused
 

@@ -15,14 +15,14 @@ from scipy.stats import norm
 from paperlib import bounds
 from paperlib.audits import audit_features, audit_scores
 from paperlib.io import read_scores
-from paperlib.papers.epsilon_star.training_speed import (
+from paperlib.report import audit_report
+from paperlib.reproduction.papers.epsilon_star.training_speed import (
     PLAIN,
     PRIVATE,
     SpeedConfig,
     arms,
     measure_throughput,
 )
-from paperlib.report import audit_report
 from tests.bounds.test_one_run import gaussian_scores
 from tests.bounds.test_output_sets import mixture_scores
 

@@ -14,7 +14,7 @@ from paperlib.bounds.one_run.combine import ENDS
 from paperlib.bounds.one_run.guesses import GuessPath
 from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import MembershipScores
-from paperlib.validity.mechanisms import randomized_response
+from paperlib.reproduction.validity.mechanisms import randomized_response
 from tests.refusals import refused
 
 

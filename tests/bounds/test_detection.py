@@ -18,7 +18,7 @@ from paperlib.bounds import (
 )
 from paperlib.bounds.one_run.combine import search_runs
 from paperlib.bounds.one_run.search import Hypothesis
-from paperlib.validity.one_run_cases import searched_epsilon
+from paperlib.reproduction.validity.one_run_cases import searched_epsilon
 from tests.refusals import refused
 
 FRESH = 100  # a share near .8 has a standard error of .04

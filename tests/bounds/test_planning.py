@@ -12,8 +12,8 @@ from paperlib.bounds import audit_one_run, perfect_epsilon, plan_audit
 from paperlib.bounds.one_run import forecast, planning
 from paperlib.bounds.one_run.pilot import AttackLaw, Block, laws_of_pilot
 from paperlib.core import MembershipScores
-from paperlib.validity.one_run_cases import searched_epsilon
-from paperlib.validity.power import plan_misses, planned
+from paperlib.reproduction.validity.one_run_cases import searched_epsilon
+from paperlib.reproduction.validity.power import plan_misses, planned
 from tests.refusals import refused
 
 

@@ -8,9 +8,9 @@ import paperlib
 from paperlib.cli.app import app
 from paperlib.cli.install import install_command
 from paperlib.cli.options import names_of
-from paperlib.running import measured_results
+from paperlib.reproduction.running import measured_results
 from tests.cli.conftest import in_order
-from tests.running.toys import GOOD, make_project
+from tests.reproduction.running.toys import GOOD, make_project
 
 
 def project_of(here, **notebooks):

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from paperlib.core import MembershipScores, auc_interval, score_measures, share_interval
 from paperlib.core.intervals import _levels, tpr_interval, upper_rate
 from tests.refusals import refused
-from tests.validity.coverage import assert_rate_at_most
+from tests.reproduction.validity.coverage import assert_rate_at_most
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])

@@ -13,13 +13,17 @@ from paperlib.io import code_tag, source_files
 from paperlib.io.sources import imported_names
 
 ROOT = Path(paperlib.__file__).parent
-N, P = "paperlib.papers.natural_identifiers", "paperlib.papers.panoramia"
+N, P = "paperlib.reproduction.papers.natural_identifiers", "paperlib.reproduction.papers.panoramia"
 BATCHES, ACCOUNTING = "training/batches.py", "training/private/accounting.py"  # of Poisson sampling
-DP_DATA = ("training/config.py", "data/text/dialogues.py", "papers/natural_identifiers/planted.py")
+DP_DATA = (
+    "training/config.py",
+    "data/text/dialogues.py",
+    "reproduction/papers/natural_identifiers/planted.py",
+)
 LANDSCAPE_DATA = ("data/tables/purchase.py",)
 TRAINS = {
     f"{N}.dp_models": (BATCHES, ACCOUNTING, *DP_DATA),
-    "paperlib.papers.epsilon_star.landscape_models": (
+    "paperlib.reproduction.papers.epsilon_star.landscape_models": (
         BATCHES,
         "training/ensembles.py",
         *LANDSCAPE_DATA,
@@ -31,8 +35,8 @@ TRAINS = {
     f"{N}.census.corpus": ("generators/identifiers/scan.py",),
     f"{P}.tables.lira": (),
     f"{N}.natural_models": (),
-    "paperlib.papers.comparison.classifiers": (),
-    "paperlib.papers.comparison.language_models": (),
+    "paperlib.reproduction.papers.comparison.classifiers": (),
+    "paperlib.reproduction.papers.comparison.language_models": (),
 }
 """Modules whose results are kept and depend on no bound, with files that they depend on."""
 

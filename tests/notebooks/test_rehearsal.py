@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from paperlib.io import read_result
-from paperlib.running import find_project, keep_run, outcomes, plan
-from paperlib.running.execute import RESULT
+from paperlib.reproduction.running import find_project, keep_run, outcomes, plan
+from paperlib.reproduction.running.execute import RESULT
 
 HERE = find_project(Path(__file__).parent)
 QUICK = (

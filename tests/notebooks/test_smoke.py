@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from paperlib.report import targets
 from paperlib.report.figures import SMALLEST_TEXT
-from paperlib.running import find_project, outcomes, plan
-from paperlib.running.book import current_result, kept_folder
-from paperlib.running.execute import PAGE
+from paperlib.reproduction.exhibits import targets
+from paperlib.reproduction.running import find_project, outcomes, plan
+from paperlib.reproduction.running.book import current_result, kept_folder
+from paperlib.reproduction.running.execute import PAGE
 
 HERE = find_project(Path(__file__).parent)
 

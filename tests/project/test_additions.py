@@ -7,7 +7,7 @@ import pytest
 
 from paperlib import bounds
 from paperlib.io import imported_names, source_files
-from paperlib.running import find_project
+from paperlib.reproduction.running import find_project
 
 PROJECT = find_project(Path(__file__).parent)
 ROOT = PROJECT.root
@@ -25,12 +25,13 @@ def test_every_module_is_reached_by_the_tests_of_its_room_or_of_a_paper(room):
     modules = {
         path for path in (ROOT / "paperlib" / room).rglob("*.py") if path.name != "__init__.py"
     }
-    untested = modules - reached(ROOT / "tests" / room) - reached(ROOT / "tests" / "papers")
+    of_papers = reached(ROOT / "tests" / "reproduction" / "papers")
+    untested = modules - reached(ROOT / "tests" / room) - of_papers
     assert sorted(str(path.relative_to(ROOT)) for path in untested) == []
 
 
 def test_every_bound_has_a_test_of_its_validity():
-    tested = reached(ROOT / "tests" / "validity")
+    tested = reached(ROOT / "tests" / "reproduction" / "validity")
     untested = [
         name for name in BOUNDS if Path(inspect.getfile(getattr(bounds, name))) not in tested
     ]

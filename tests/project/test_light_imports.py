@@ -95,7 +95,7 @@ def test_what_is_used_first_loads_in_a_share_of_the_time_of_numpy_scipy_and_pand
             "import paperlib; dir(paperlib); import paperlib.cli.app",
             HEAVY | {"numpy", "pandas", "scipy"},
         ),
-        ("from paperlib.running import find_project", HEAVY | {"numpy", "pandas"}),
+        ("from paperlib.reproduction.running import find_project", HEAVY | {"numpy", "pandas"}),
         ("import paperlib.core, paperlib.bounds", HEAVY | {"pandas", "scipy.stats"}),
         (
             (

@@ -81,7 +81,7 @@ def paths_of_test(*arguments: str) -> list[str]:
 def test_one_room_is_tested_by_its_folders_and_every_room_has_tests():
     assert paths_of_test() == []  # everything
     assert paths_of_test("ROOM=report") == ["tests/report", "paperlib/report"]
-    both = "tests/bounds paperlib/bounds tests/validity paperlib/validity"
+    both = "tests/bounds paperlib/bounds tests/reproduction/validity paperlib/reproduction/validity"
     assert paths_of_test("ROOM=bounds validity") == both.split()
     rooms = [path.parent.name for path in (ROOT / "paperlib").glob("*/__init__.py")]
     assert [room for room in rooms if not (ROOT / "tests" / room).is_dir()] == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from paperlib.running import find_project, plan
+from paperlib.reproduction.running import find_project, plan
 
 HERE = find_project(Path(__file__).parent)
 

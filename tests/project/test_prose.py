@@ -16,9 +16,9 @@ from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.bounds.ranks import p_values
 from paperlib.core import round_down
-from paperlib.papers.verdict.evidence import rules
-from paperlib.report import paper_table, paper_tables
-from paperlib.validity.coverage import ValidityConfig
+from paperlib.reproduction.exhibits import paper_table, paper_tables
+from paperlib.reproduction.papers.verdict.evidence import rules
+from paperlib.reproduction.validity.coverage import ValidityConfig
 from tests.bounds.test_tails import naive_p_value
 
 ROOT = Path(__file__).parents[2]
@@ -121,7 +121,7 @@ QUOTED = {
 
 CHOSEN = {
     "README.md": ["2,000"],  # simulated examples of tests/project/test_readme.py
-    "one_run.md": ["1,500"],  # guess counts of tests/validity/test_one_run.py
+    "one_run.md": ["1,500"],  # guess counts of tests/reproduction/validity/test_one_run.py
     "epsilon_star_simulation.ipynb": ["0.1"],  # rates of the rule of Figure 3
     "epsilon_star_landscape.ipynb": [
         "2,760",

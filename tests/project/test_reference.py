@@ -51,7 +51,7 @@ def test_every_public_name_is_documented_once(package):
     assert listed(package) == own(package)
 
 
-@pytest.mark.parametrize("room", ["attacks", "audits", "generators", "validity"])
+@pytest.mark.parametrize("room", ["attacks", "audits", "generators", "reproduction.validity"])
 def test_every_module_of_a_room_on_several_pages_is_documented_once(room):
     assert modules_of(PAGES.values(), f"paperlib.{room}") == below(f"paperlib.{room}")
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from paperlib.audits.sealed_plan import seal_plan
-from paperlib.io.schedulers import sweep_place
 from paperlib.report.audit.about import About, read_about
-from paperlib.running.parameters import (
+from paperlib.reproduction.running.parameters import (
     assignment,
     check_parameters,
     parse_assignments,
@@ -19,6 +18,7 @@ from paperlib.running.parameters import (
     split_assignments,
     with_values,
 )
+from paperlib.reproduction.sweeps.schedulers import sweep_place
 
 CELL = (
     "scores = ''\nkind = 'scores'\ndelta = 1e-05\nsizes = [1, 2]\nflag = True\nanything = None\n"

@@ -20,7 +20,7 @@ from paperlib.cli import guard
 from paperlib.generators.identifiers import generate_identifiers
 from paperlib.io import progress as io_progress
 from paperlib.report.bars import progress
-from tests.running.toys import make_project
+from tests.reproduction.running.toys import make_project
 
 HOSTILE = "\x1b[2J\x1b[1;1Hgate passed\u202e\x9b8m\r\x1b]0;title\x07\u2028"
 """Clears the screen, writes over it, turns the direction of what follows, and names the window."""

@@ -39,7 +39,7 @@ from paperlib.core.checks import find_ties
 from paperlib.core.facts import Refusal
 from paperlib.generators.text import copied_text
 from paperlib.io import read_scores
-from paperlib.validity.dp_faults import made_up_records, train_with_fault
+from paperlib.reproduction.validity.dp_faults import made_up_records, train_with_fault
 from paperlib.words.designs import tie_warnings
 from paperlib.words.verdict import Verdict, plain_verdict
 from tests.words.test_wording import of_labels as audited_labels

@@ -1,0 +1,147 @@
+"""``paperlib run`` and ``paperlib list``: the notebooks of a checkout."""
+
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from paperlib.reproduction import running
+from paperlib.reproduction.cli.options import Notebook, Profile
+
+_P = "PAPERLIB_P"
+"""What ``make run`` leaves in the environment: its P as it was typed."""
+_FROM = "PAPERLIB_FROM"
+"""What ``make run`` leaves in the environment: the folder it was called from."""
+
+
+def run(
+    notebook: Notebook = "",
+    assignments: list[str] | None = None,
+    parameter: list[str] | None = None,
+    profile: Profile = "default",
+    every: bool = False,
+    jobs: int = 2,
+    book: bool = False,
+    seed: int | None = None,
+    measured: bool = False,
+) -> None:
+    """Run one notebook with checked parameters into a new folder below runs/, or all into the
+    book.
+    """
+    project = running.find_project()
+    typed = running.split_assignments(os.environ.pop(_P, ""))
+    values = running.parse_assignments([*(assignments or []), *(parameter or []), *typed])
+    folder = Path(os.environ.pop(_FROM, "") or Path.cwd())
+    if measured and (every or book or seed is not None or project.made_up(profile)):
+        raise ValueError(
+            "--measured: expected one run on true data, without --all, --book and --seed"
+        )
+    if every:
+        if notebook or values:
+            raise ValueError("--all: expected no notebook and no parameters beside it")
+        _run_all(project, profile, jobs, seed)
+        return
+    if not notebook:
+        raise ValueError(
+            f"notebook: expected one of {', '.join(project.stems()) or 'none yet'}, or --all"
+        )
+    # Paths of a kept run are those of its profile, which are seen from the checkout.
+    is_kept = book or seed is not None
+    job = running.plan(
+        project,
+        notebook,
+        profile=profile,
+        given=values,
+        seed=seed,
+        where=project.root if is_kept else folder,
+    )
+    if seed is not None:
+        _keep_run(job, is_alone=not (values or book))
+    elif book:
+        running.run_into_book(job)
+    else:
+        _run_aside(job, folder, measured=measured)
+
+
+def _keep_run(job: "running.Job", *, is_alone: bool) -> None:
+    """Run a notebook with a seed of its own, and keep its outcomes beside those of other seeds."""
+    if not is_alone:
+        raise ValueError("--seed: expected neither parameters nor --book beside it; see -p seed=1")
+    print(f"Kept for the outcomes: {running.keep_run(job)}")
+
+
+def _run_all(project: "running.Project", profile: str, jobs: int, seed: int | None) -> None:
+    """Run all notebooks; an error names those that failed."""
+    say = partial(print, flush=True)
+    failed = running.run_all(project, profile=profile, jobs=jobs, seed=seed, say=say)
+    if failed:
+        raise running.NotebookError(f"failed: {', '.join(failed)}; the other notebooks are done")
+
+
+def _run_aside(job: "running.Job", folder: Path, *, measured: bool) -> None:
+    """Run a notebook into a folder of its own and print its outcomes, with paths as seen from
+    ``folder``; ``measured`` adds its result file to those that are committed.
+    """
+    from paperlib.io import read_result
+    from paperlib.reproduction.running.execute import PAGE, RESULT
+
+    run_folder = running.run_aside(job)
+    result = read_result(run_folder / RESULT)
+    for target, outcome in running.outcomes(result).items():
+        print(f"{target}: {outcome}")
+    for answer in running.answers_in(result):
+        print(f"{answer.words(folder)}\n")
+    print(f"Executed notebook: {run_folder / PAGE}\nResult file:       {run_folder / RESULT}")
+    if measured:
+        print(f"To be committed:   {_copied_to_measured(job, run_folder / RESULT)}")
+
+
+def _copied_to_measured(job: "running.Job", result_file: Path) -> Path:
+    """Copy a result file to the folder of measured ones, and return where it lies; one of other
+    parameters stays beside it.
+    """
+    from paperlib.io import read_result, write_bytes
+
+    target = job.project.measured / job.profile / f"{job.stem}.json"
+    parameters = read_result(result_file).parameters
+    if target.exists() and read_result(target).parameters != parameters:
+        target = target.with_stem(f"{job.stem}-{job.fingerprint[:8]}")
+    write_bytes(target, result_file.read_bytes())
+    return target
+
+
+def list_notebooks(profile: Profile = "default") -> None:
+    """List the notebooks with their parameters, what they reproduce, and the verdicts of their last
+    run.
+    """
+    from paperlib.reproduction.exhibits import targets
+
+    project = running.find_project()
+    results = {result.notebook: result for result in running.book_results(project)}
+    rows = targets().to_dict("records")
+    for stem in project.stems():
+        values = running.plan(project, stem, profile=profile).parameters
+        print(f"{stem}: {_title(project.notebook(stem))}")
+        for item in running.notebook_parameters(project.notebook(stem)):
+            print(f"    {replace(item, default=values[item.name])}")
+        result = results.get(stem)
+        outcomes = {} if result is None else running.outcomes(result)
+        for row in rows:
+            if stem in str(row["notebook"]).split("; "):
+                print(f"    reproduces {row['id']}: {outcomes.get(row['id'], 'not yet')}")
+        if result is not None:
+            print(f"    last run: {result.provenance['date']}, profile {result.profile}")
+        print()
+
+
+def _title(notebook: Path) -> str:
+    """The first heading of a notebook."""
+    from paperlib.reproduction.running.parameters import read_notebook
+
+    for cell in read_notebook(notebook).cells:
+        if cell.cell_type != "markdown":
+            continue
+        for line in cell.source.splitlines():
+            if line.startswith("#"):
+                return line.lstrip("# ").replace("\\", "")
+    return "(no title)"

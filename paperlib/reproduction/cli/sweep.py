@@ -1,0 +1,174 @@
+"""``paperlib sweep``: one notebook over many parameter values, in many processes or on many
+machines.
+"""
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paperlib.reproduction import running
+from paperlib.reproduction.cli.options import Notebook, Profile
+
+if TYPE_CHECKING:
+    from paperlib.reproduction.running import Unit
+    from paperlib.reproduction.sweeps import Place
+
+_MOST_LISTED = 20
+_LONGEST_NAME = 100
+
+
+def sweep_notebook(
+    notebook: Notebook,
+    parameter: list[str] | None = None,
+    profile: Profile = "default",
+    scheduler: str = "",
+    workers: int | None = None,
+    retries: int = 3,
+    name: str = "",
+    dry_run: bool = False,
+    table: bool = False,
+) -> None:
+    """Run one notebook with all combinations of parameter values, here or on a cluster.
+
+    Each combination is a run, stored in runs/sweep/NOTEBOOK. A finished run is never repeated, so
+    the same command continues after an interrupt or a lost machine. A failing run does not stop the
+    others. The output is a table with a row per run, and for each setting the outcomes of all its
+    seeds together.
+    """
+    from paperlib.core import check_at_least
+    from paperlib.reproduction.sweeps import SweepError, sweep_place
+
+    assignments = parameter or []
+    project = running.find_project()
+    units = running.plan_units(
+        project, notebook, profile=profile, given=running.parse_assignments(assignments)
+    )
+    table_name = name or _table_name(profile, assignments)
+    path = running.sweep_folder(project, units[0].stem) / f"{table_name}.csv"
+    check_at_least(0, retries=retries, workers=1 if workers is None else workers)
+    if table:
+        _show_results(units, path, {})
+        return
+    destination = (
+        None if workers == 0 else sweep_place(scheduler, workers=workers, said_by="--scheduler")
+    )
+    _print_plan(units, destination)
+    if dry_run:
+        return
+    failed: dict[Unit, str] = {}
+    message = ""
+    try:
+        for _ in running.run_notebook_units(units, place=destination, retries=retries):
+            pass
+    except SweepError as error:
+        failed = {unit: _cause(cause) for unit, cause in error.failures}
+        message = _failure_message(failed, len(units)) if failed else str(error)
+    except KeyboardInterrupt:
+        kept = f"{_finished(units)} of {len(units)} runs are finished and kept"
+        print(f"\n{kept}; the same command goes on", file=sys.stderr)
+        raise
+    _show_results(units, path, failed)
+    if message:
+        raise running.NotebookError(message)
+
+
+def _table_name(profile: str, assignments: list[str]) -> str:
+    """A file name that says profile and values, as far as a file name can."""
+    from paperlib.io import config_hash
+
+    name = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *assignments]))
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}-{config_hash({'': name})[:8]}"
+    return name
+
+
+def _cause(error: object) -> str:
+    """The cell and the message of a run's error, and where its log is."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    has_log = len(lines) > 1 and lines[-1].startswith("No result")
+    return f"{lines[0]} ({lines[-1]})" if has_log else lines[0]
+
+
+def _failure_message(failed: "dict[Unit, str]", units: int) -> str:
+    """How many runs failed, and the first of them with their causes."""
+    lines = [f"{len(failed)} of {units} runs failed; the others are kept"]
+    for unit, cause in list(failed.items())[:_MOST_LISTED]:
+        lines.append(f"  {unit!r}: {cause}")
+    if len(failed) > _MOST_LISTED:
+        lines.append(f"  and {len(failed) - _MOST_LISTED} more, all in the table")
+    return "\n".join(lines)
+
+
+def _print_plan(units: "list[Unit]", destination: "Place | None") -> None:
+    """Print how many runs there are, where they run, and what they need."""
+    from paperlib.reproduction.sweeps import job_script
+
+    project = units[0].project
+    stem = units[0].stem
+    profile = units[0].profile
+    finished = _finished(units)
+    print(f"{stem}, profile {profile}: {len(units)} runs, {finished} of them finished")
+    settings = Counter(unit.setting for unit in units)
+    for words, count in list(settings.items())[:_MOST_LISTED]:
+        print(f"    {words}: {count} runs")
+    if len(settings) > _MOST_LISTED:
+        print(f"    and {len(settings) - _MOST_LISTED} more settings")
+    print(f"Where: {_where(destination)}")
+    at_one_time = 1 if destination is None or destination.address else destination.workers
+    _print_needs(running.mean_run(project, stem, profile), len(units) - finished, at_one_time)
+    print(f"Kept in {running.sweep_folder(project, stem)}")
+    script = None if destination is None else job_script(destination)
+    if script:
+        print(f"Each job:\n{script.strip()}")
+
+
+def _where(destination: "Place | None") -> str:
+    """Where runs take place, in words."""
+    from paperlib.reproduction.sweeps import visible_devices
+
+    if destination is None:
+        return "this process"
+    if destination.address:
+        return f"the workers of {destination.address}"
+    if destination.system:
+        return f"{destination.system}, at most {destination.workers} jobs"
+    devices = visible_devices()
+    each = f", one GPU each ({', '.join(devices)})" if devices else ""
+    return f"{destination.workers} processes of this machine{each}"
+
+
+def _print_needs(mean_run: tuple[float, float] | None, left: int, at_one_time: int) -> None:
+    """Print time and disk for the runs that are left, by the mean seconds and bytes of a run."""
+    if mean_run is None:
+        print("Time and disk: unknown, as no such run is finished")
+        return
+    seconds, size = mean_run
+    hours = left * seconds / 3600
+    print(
+        f"Time: {seconds:.1f} s a run (mean of finished ones), {hours:.2g} hours for the "
+        f"{left} left, {hours / at_one_time:.2g} with {at_one_time} at one time"
+    )
+    print(
+        f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for {left} left, "
+        "beside caches"
+    )
+
+
+def _finished(units: "list[Unit]") -> int:
+    """Number of runs with a result."""
+    return sum(unit.result() is not None for unit in units)
+
+
+def _show_results(units: "list[Unit]", path: Path, failed: "dict[Unit, str]") -> None:
+    """Print the outcomes of each setting, and write the table of all runs."""
+    if path.parent.is_dir():
+        # Makes a network file system look for what other machines wrote.
+        list(path.parent.iterdir())
+    for setting, (seeds, outcomes) in running.pooled_by_setting(units).items():
+        print(f"\n{setting}: {seeds} finished")
+        for target, outcome in outcomes.items():
+            print(f"    {target}: {outcome}")
+    running.write_table(path, units, failed)
+    print(f"\nTable: {path}")

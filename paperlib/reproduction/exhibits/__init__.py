@@ -1,0 +1,5 @@
+"""Tables and figures: what the papers print, and how ours are drawn."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

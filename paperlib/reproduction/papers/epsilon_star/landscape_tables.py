@@ -1,0 +1,289 @@
+"""The landscape by strategy: means, Pareto frontier, what the paper prints, and which number moves
+when.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from paperlib.core import FloatArray
+from paperlib.reproduction.exhibits import paper_table
+from paperlib.reproduction.papers.epsilon_star.landscape_measures import MEASURES
+from paperlib.reproduction.papers.settings import settings_beside
+
+STRATEGY = (
+    "dataset",
+    "kind",
+    "epochs",
+    "batch_size",
+    "clip_norm",
+    "microbatches",
+    "target_epsilon",
+)
+"""Columns that make a strategy: models that differ in none of them are its instances."""
+
+_MEANS = ("dp_epsilon", *MEASURES[3:9], "seconds")
+_MOVING = (
+    "epsilon_star_empirical",
+    "epsilon_two_intervals",
+    "epsilon_star_clipped",
+    "epsilon_shuffled",
+    "one_run",
+    "one_run_both",
+    "output_set",
+    "loss_auc",
+)
+
+
+def strategies(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row per strategy: mean, least and largest Epsilon* and utility over its models of
+    `landscape`.
+    """
+    utility = (
+        frame["auroc"].fillna(frame["accuracy"])
+        if frame["auroc"].notna().any()
+        else frame["accuracy"]
+    )
+    full = frame.assign(utility=utility)
+    rows = []
+    for key, models in full.groupby(list(STRATEGY), dropna=False, sort=False):
+        sound = models.dropna(subset=["epsilon_star", "utility"])
+        if sound.empty:
+            continue
+        ranges: dict[str, float] = {}
+        for name in ("epsilon_star", "utility"):
+            ranges[name] = sound[name].mean()
+            ranges[f"{name}_min"] = sound[name].min()
+            ranges[f"{name}_max"] = sound[name].max()
+        rows.append(
+            {
+                **dict(zip(STRATEGY, key, strict=True)),
+                "models": len(models),
+                "diverged": len(models) - len(sound),
+                **ranges,
+                **{name: sound[name].mean() for name in _MEANS},
+                "fits_rejected": _rejected(sound),
+            }
+        )
+    table = pd.DataFrame(rows)
+    return table.assign(strategy=[strategy_name(row) for _, row in table.iterrows()])
+
+
+def pareto(table: pd.DataFrame) -> pd.DataFrame:
+    """The `strategies` on the convex frontier of small Epsilon* and large utility, in order
+    (Section 4.2).
+    """
+    rows = convex_frontier(table["epsilon_star"].to_numpy(), table["utility"].to_numpy())
+    return table.iloc[rows].reset_index(drop=True)
+
+
+def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
+    """Strategies that no other one and no mix of two others beats on both counts: indices, cheapest
+    first.
+    """
+    order = np.lexsort((-gain, cost))
+    hull: list[int] = []
+    for index in order.tolist():
+        if hull and gain[index] <= gain[hull[-1]]:
+            continue
+        while len(hull) > 1:  # the last one goes where it lies below the chord of its neighbours
+            first, middle = hull[-2:]
+            rise = (gain[middle] - gain[first]) * (cost[index] - cost[first])
+            if rise > (gain[index] - gain[first]) * (cost[middle] - cost[first]):
+                break
+            hull.pop()
+        hull.append(index)
+    return hull
+
+
+def strategy_name(row: pd.Series) -> str:
+    """A strategy in words, from a row with the columns of `STRATEGY`."""
+    if row["kind"] == "baseline":
+        return f"no DP, {epochs_in_words(row['epochs'])}"
+    groups = row["microbatches"]
+    unit = "each record" if groups is None or math.isnan(groups) else f"{groups:g} groups"
+    unit = "1 group" if groups == 1 else unit
+    return (
+        f"DP {row['target_epsilon']:g}, clip {row['clip_norm']:g}, batch "
+        f"{row['batch_size']:g}, {unit}"
+    )
+
+
+def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
+    """Means over the DP models with a large Epsilon*, those that learned, and the models without
+    DP.
+    """
+    private = frame["kind"] == "dp"
+    binary = bool(frame["auroc"].notna().any())
+    utility, large, learned = ("auroc", 0.3, 0.88) if binary else ("accuracy", 1, 0.5)
+    frame = frame.assign(
+        utility=frame[utility], lower_bound=frame["one_run"].fillna(frame["one_run_both"])
+    )
+    groups = {
+        f"DP, Epsilon* above {large:g}": private & (frame["epsilon_star"] > large),
+        f"DP, utility above {learned:g}": private & (frame["utility"] > learned),
+        "no DP": frame["kind"] == "baseline",
+    }
+    names = ["epsilon_star", "epsilon_shuffled", "epsilon_star_clipped", "utility", "loss_auc"]
+    names += ["one_run", "one_run_both", "lower_bound"]
+    return pd.DataFrame(
+        {"group": name, "models": in_group.sum(), **frame.loc[in_group, names].mean()}
+        for name, in_group in groups.items()
+    )
+
+
+def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataFrame:
+    """The order that Figure 2 claims, for each network and precision of the losses."""
+    rows = []
+    for network, frame in frames.items():
+        for losses, name in (("exact", "epsilon_star"), ("clipped", "epsilon_star_clipped")):
+            private = frame[frame["kind"] == "dp"].groupby("seed")[name].max()
+            base = frame[(frame["kind"] == "baseline") & (frame["epochs"] == epochs)].set_index(
+                "seed"
+            )[name]
+            difference = (base - private).dropna().to_numpy()
+            low, high = t_interval(difference)
+            rows.append(
+                {
+                    "network": network,
+                    "losses": losses,
+                    "largest": frame[name].max(),
+                    "largest_dp": private.mean(),
+                    "baseline": base.mean(),
+                    "difference": difference.mean(),
+                    "low": low,
+                    "high": high,
+                    "seeds": len(difference),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def t_interval(
+    values: Sequence[float] | FloatArray, confidence: float = 0.95
+) -> tuple[float, float]:
+    """The two-sided t-interval of a mean; NaN for a single value."""
+    sample = np.asarray(values, dtype=float)
+    if len(sample) < 2:
+        return math.nan, math.nan
+    error = float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    half = float(student.isf((1 - confidence) / 2, len(sample) - 1)) * error
+    return float(sample.mean()) - half, float(sample.mean()) + half
+
+
+def both_ends_named(frame: pd.DataFrame) -> pd.DataFrame:
+    """A landscape kept from the time when the bound from one run guessed at both ends alike, and
+    only so.
+    """
+    if "one_run_both" in frame:
+        return frame
+    return frame.rename(columns={"one_run": "one_run_both"}).assign(one_run=math.nan)
+
+
+def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
+    """Means of every number by kind of training: some follow the training, others the fit of the
+    normals.
+    """
+    rows = []
+    keys = ["kind", "epochs", "target_epsilon", "record_level"]
+    for key, models in frame.groupby(keys, dropna=False, sort=False):
+        kind, epochs, epsilon, by_record = key
+        sound = models.dropna(subset=["epsilon_star"])
+        if sound.empty:
+            continue
+        unit = "each record" if by_record else "groups"
+        training = f"DP {epsilon:g}, {unit} clipped"
+        if kind == "baseline":
+            training = f"no DP, {epochs_in_words(epochs)}"
+        low = sound["interval_low"].min()
+        high = sound["interval_high"].max()
+        rows.append(
+            {
+                "training": training,
+                "models": len(models),
+                "epsilon_star": sound["epsilon_star"].mean(),
+                "interval": f"{low:.2f} to {high:.2f}",
+                **{name: sound[name].mean() for name in _MOVING if name in sound},
+                "fits_rejected": _rejected(sound),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _rejected(models: pd.DataFrame) -> float:
+    """Share of the models with a fit that is rejected at 1 %."""
+    return float(((models["ks_train"] < 0.01) | (models["ks_population"] < 0.01)).mean())
+
+
+def epochs_in_words(count: Any) -> str:
+    return f"{count:g} epoch{'' if count == 1 else 's'}"
+
+
+def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
+    """Points without DP that Section 4.2 prints for a data set, and its limit of DP models, or of
+    all.
+    """
+    text = _section_42(dataset)
+    training = "all" if dataset == "adult" else "dp_sgd"
+    below = text[
+        (text["training"] == training) & (text["relation"] == "lt") & text["target_dp_eps"].isna()
+    ]
+    quantities = ["epsilon_star", "test_accuracy_pct"]
+    rows = text[text["quantity"].isin(quantities) & text["epochs"].notna()]
+    points = rows.pivot(index="epochs", columns="quantity", values="value").astype(float)
+    points = points.reindex(columns=quantities).reset_index()
+    points["utility"] = points.pop("test_accuracy_pct") / 100
+    return points, float(below["value"].iloc[0])
+
+
+def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every number of Section 4.2 on "purchase100" or "adult", with a column for each
+    `landscape`.
+    """
+    tables = {name: _tables(frame) for name, frame in frames.items()}
+    rows = []
+    asked = settings_beside(__file__)[dataset]
+    for row, how in zip(_section_42(dataset).to_dict("records"), asked, strict=True):
+        sign = {"eq": "", "lt": "below ", "le": "at most ", "ge": "at least "}[str(row["relation"])]
+        unit = " %" if row["unit"] == "percent" else ""
+        printed = "yes" if row["unit"] == "bool" else f"{sign}{float(str(row['value'])):g}{unit}"
+        epochs = float(str(row["epochs"]))
+        ours = {name: _measured(of_frame, epochs, **how) for name, of_frame in tables.items()}
+        rows.append({"what": how["what"], "paper": printed} | ours)
+    return pd.DataFrame(rows)
+
+
+def _section_42(dataset: str) -> pd.DataFrame:
+    text = paper_table("epsilon_star_text")
+    return text[(text["section"].astype(str) == "4.2") & (text["dataset"] == dataset)]
+
+
+def _tables(models: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    table = strategies(models)
+    shortest = table["epochs"] == table.loc[table["kind"] == "baseline", "epochs"].min()
+    table = table.assign(percent=100 * table["utility"], shortest=shortest)
+    return {"models": models, "strategies": table, "frontier": pareto(table)}
+
+
+def _measured(tables: Mapping[str, pd.DataFrame], epochs: float, *, of: str, **how: str) -> str:
+    """A printed number, of our models; ``epochs`` are the least of the baselines that a claim is
+    about.
+    """
+    if of == "baselines":
+        baselines = tables["strategies"].query("kind == 'baseline' and epochs >= @epochs")
+        least = baselines["epsilon_star"].min()
+        private = tables["strategies"].query("kind == 'dp'")["epsilon_star"]
+        below = (private < least).sum()
+        answer = "yes" if below == len(private) else "no"
+        return (
+            f"{answer} ({below} of {len(private)} DP strategies below {least:.2f}; largest "
+            f"{private.max():.2f})"
+        )
+    chosen = tables[of].query(how["rows"])
+    if chosen.empty:
+        return how["missing"]
+    return how["shown"].format(getattr(chosen[how["number"]], how["how"])())

@@ -1,0 +1,218 @@
+"""Worlds for the experiment on helpers that learn real data out of fold: tables, images and
+text.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.attacks.learned import Attack, BoostedTrees
+from paperlib.attacks.learned.images import ImageStack
+from paperlib.attacks.learned.loss_summaries import LossSummaries
+from paperlib.audits.panoramia.folds import ModelByKind
+from paperlib.audits.panoramia.game import AuditConfig, largest_test
+from paperlib.audits.panoramia.image_models import answers
+from paperlib.audits.panoramia.pools import REAL, add_helpers, pools_cache
+from paperlib.audits.panoramia.table_models import Learning, losses, train
+from paperlib.core import FloatArray, IntArray, check_at_least, check_choice
+from paperlib.data.text.sets import text_documents
+from paperlib.generators.image_quality import FakeFilter
+from paperlib.generators.images import FlowConfig
+from paperlib.io import code_tag
+from paperlib.report import used_data
+from paperlib.reproduction.papers.panoramia.images.data import ImageSplit
+from paperlib.reproduction.papers.panoramia.images.models import parse_targets, train_target
+from paperlib.reproduction.papers.panoramia.images.pools import (
+    ImageConfig,
+    ImageHelper,
+    generated_images,
+    image_pools,
+    load_split,
+)
+from paperlib.reproduction.papers.panoramia.null.experiment import World
+from paperlib.reproduction.papers.panoramia.tables.pools import (
+    PartSizes,
+    TabularConfig,
+    tabular_pools,
+    tabular_rows,
+)
+from paperlib.reproduction.papers.panoramia.text.data import TextConfig
+from paperlib.reproduction.papers.panoramia.text.pools import text_bench, text_pools
+from paperlib.reproduction.papers.settings import settings_beside
+
+DATA = ("tables", "images", "text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldSizes:
+    """How large worlds of one kind of data are, and how long their models learn."""
+
+    generator: int  # real examples of D_G
+    learned: int  # members that helpers and attacks may learn
+    judged: int  # members that tests show
+    epochs: int  # of targets and of the helpers beside them
+    source: str = ""  # name of the data set; empty takes the documentation as text
+    steps: int = 0  # of the generator of images
+    public: int = 0  # chunks that the small base model of text is trained on
+
+    def __post_init__(self) -> None:
+        check_at_least(1, generator=self.generator, epochs=self.epochs)
+        check_at_least(40, learned=self.learned, judged=self.judged)
+
+    @property
+    def members(self) -> int:
+        """Number of members."""
+        return self.learned + self.judged
+
+    def games(self, count: int) -> dict[str, Any]:
+        """Sizes of ``count`` games: all judged, and a quarter of what attacks learn to choose them
+        on.
+        """
+        return {
+            "train": 2 * (self.learned * 6 // 8),
+            "validation": 2 * (self.learned * 2 // 8),
+            "test": largest_test(self.judged),
+            "restarts": 1,
+            "repetitions": count,
+            "searches": ("anytime",),
+        }
+
+
+_SETTINGS = settings_beside(__file__)
+SIZES = {
+    size: {data: WorldSizes(**settings) for data, settings in kinds.items()}
+    for size, kinds in _SETTINGS["sizes"].items()
+}
+
+
+def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
+    """A world of one kind of data, with one target and one null target."""
+    check_choice("data", data, DATA)
+    attack, options = {"tables": _table, "images": _image, "text": _text}[data](sizes, seed)
+    audit = AuditConfig(**sizes.games(games), attacks=(attack,), seed=1000 * seed)
+    return World(judged=sizes.judged, audit=audit, code=__name__, seed=1000 * seed, **options)
+
+
+def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
+    """Of a world of rows the attack, pools and training; further models learn as the target."""
+    config = TabularConfig(
+        dataset=sizes.source,
+        label="visits" if sizes.source == "randhie" else "income",
+        sizes=PartSizes(
+            generator=sizes.generator, members=sizes.members, null=sizes.members, nonmembers=100
+        ),
+        epochs=(sizes.epochs,),
+        dp_epsilons=(),
+        learning=Learning(hidden=(64, 64)),
+        helper_rows=sizes.members,
+        seed=seed,
+    )
+    rows = tabular_rows(config)
+    used_data(config.dataset, rows.table.rows.to_csv(index=False).encode())
+    encoder = rows.encoder
+    by_kind = {**rows.parts, "generated": rows.generated}
+
+    def learn(members: IntArray, salt: int) -> ModelByKind:
+        learned = pd.concat(
+            [by_kind["generator"], by_kind["members"].iloc[members]], ignore_index=True
+        )
+        plan = config.learning.plain(encoder, sizes.epochs, salt)
+        models = train(encoder, learned, [plan])
+        return lambda kind, numbers: losses(encoder, models, by_kind[kind].iloc[numbers])
+
+    trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
+    depends_on = {"table": config, "rows": rows.table.sha256}
+    return trees, {"pools": tabular_pools(config), "train": learn, "depends_on": depends_on}
+
+
+def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
+    """As `_table`, of images."""
+    first = 1000 * seed  # worlds of other seeds share no draw
+    settings = _SETTINGS["images"][sizes.source]
+    helper: dict[str, Any] = {"width": 16, "epochs": sizes.epochs, "learning_rate": 0.002}
+    names = [f"cnn@16:{sizes.epochs}", f"null cnn@16:{sizes.epochs}"]
+    targets = parse_targets(names, batch_size=64, learning_rate=0.002, seed=first)
+    config = ImageConfig(
+        split=ImageSplit(
+            dataset=sizes.source,
+            generator=sizes.generator,
+            members=sizes.members,
+            nonmembers=100,
+            others=sizes.members,
+            seed=first,
+            **settings["split"],
+        ),
+        generator=FlowConfig(steps=sizes.steps, seed=first, **settings["generator"]),
+        fakes=FakeFilter(threshold=settings["threshold"]),
+        generated=sizes.members,
+        helper_images=sizes.members,
+        labels=settings["labels"],
+        labeler=ImageHelper(name="labeler", data="real", seed=first + 2, **helper),
+        helpers=tuple(
+            ImageHelper(name=name, data=name, seed=first + 1, **helper)
+            for name in ("synthetic", "real")
+        ),
+        targets=targets,
+        seed=first,
+    )
+    images = load_split(config)
+    by_kind = {**images.parts, "generated": generated_images(config, images).audit}
+
+    def learn(members: IntArray, salt: int) -> ModelByKind:
+        of_generator, all_members = by_kind["generator"], by_kind["members"]
+        x = np.concatenate([of_generator.x, all_members.x[members]])
+        y = np.concatenate([of_generator.y, all_members.y[members]])
+        target = replace(targets[0], seed=salt)
+        [module] = train_target(target, x, y, images.outputs, [sizes.epochs]).values()
+
+        def answer(kind: str, numbers: IntArray) -> FloatArray:
+            return answers(module, by_kind[kind].x[numbers], by_kind[kind].y[numbers])
+
+        return answer
+
+    attack = ImageStack(architecture=settings["attack"], epochs=8, loss_steps=100)
+    depends_on = {"images": config, "data": images.sha256s}
+    return attack, {"pools": image_pools(config), "train": learn, "depends_on": depends_on}
+
+
+def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
+    """As `_table`, of chunks; further models learn as the targets' run up to its last audited
+    epoch.
+    """
+    config = TextConfig(
+        text=sizes.source or "documentation",
+        public=sizes.public,
+        generator=sizes.generator,
+        members=sizes.members,
+        nonmembers=100,
+        others=sizes.members,
+        generated=sizes.members,
+        for_helper=min(2000, sizes.members),
+        epochs=(sizes.epochs,),
+        null_epochs=(sizes.epochs,),
+        dp_epsilons=(),
+        seed=seed,
+    )
+    bench = text_bench(config)
+    pools = text_pools(config)
+    used_data(config.text, "\n".join(text_documents(config.text)).encode())
+
+    def learn(members: IntArray, salt: int) -> ModelByKind:
+        all_members = bench.text["members"].tokens
+        chunks = np.concatenate([bench.text["generator"].tokens, all_members[members]])
+        return bench.trained_on(chunks, sizes.epochs, salt)
+
+    def on_generator() -> dict[str, FloatArray]:
+        model = learn(np.empty(0, dtype=np.int64), 1000 * seed + 900)
+        return {kind: model(kind, np.arange(len(pool))) for kind, pool in pools.by_kind().items()}
+
+    key = {"stage": "helper on D_G", "world": bench.key(config), "code": code_tag(__name__)}
+    real_helper = {REAL: pools_cache().get(key, on_generator)}
+    return LossSummaries(tokens=config.tokens), {
+        "pools": add_helpers(pools, real_helper, learned=0, about=key),
+        "train": learn,
+        "depends_on": bench.key(config),
+        "groups": bench.text["members"].document[: sizes.learned],  # documents are dealt as wholes
+    }

@@ -1,0 +1,5 @@
+"""Units of work in many processes or on many machines, and the clusters they run on."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

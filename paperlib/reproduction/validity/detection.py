@@ -1,0 +1,121 @@
+"""Whether audits show as many exposed records as their limit of detection says."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.bounds import (
+    audit_ranks,
+    limit_of_detection,
+    one_run_epsilon,
+    rank_limit_of_detection,
+)
+from paperlib.bounds.one_run.combine import limit_of_runs, search_runs
+from paperlib.bounds.one_run.search import Hypothesis
+from paperlib.core import Guess, MembershipScores
+from paperlib.reproduction.validity.coverage import Case, ValidityConfig, simulate
+from paperlib.reproduction.validity.mechanisms import fair_bits
+from paperlib.reproduction.validity.one_run_cases import searched_epsilon
+
+Audit = Callable[[np.random.Generator, int], float]
+"""The bound of a fresh audit in which so many records are exposed."""
+
+STATED = 0.8  # share of audits that should show a leak
+_SIZE = 8  # candidates of a set
+_RUNS = 4
+_PRICE = 0.1  # share of delta for ranks
+
+
+def detection_misses(config: ValidityConfig) -> pd.DataFrame:
+    """Rates of audits that show no leak where the limit says that 80 % do; columns as in
+    `simulate`.
+    """
+    return simulate(detection_cases(config), replace(config, confidence=STATED))
+
+
+def detection_cases(config: ValidityConfig) -> Iterator[Case]:
+    """Fresh audits of as many exposed records as the limit says, and of a limit that forgets the
+    looks.
+    """
+    m, confidence = config.examples, config.confidence
+    # An estimate from few audits is off by a few percent itself.
+    simulations = int(np.clip(config.trials, 20, 400))
+    options: dict[str, Any] = {
+        "confidence": confidence,
+        "simulations": simulations,
+        "seed": config.seed,
+    }
+    blank = _exposed(np.random.default_rng(config.seed), m, 0)
+
+    def one_run(guess: Guess) -> Audit:
+        def audit(rng: np.random.Generator, k: int) -> float:
+            scores = _exposed(rng, m, k)
+            return searched_epsilon(scores, confidence=confidence, guess=guess)
+
+        return audit
+
+    guesses: tuple[Guess, ...] = ("adaptive", "members")
+    for guess in guesses:
+        records = limit_of_detection(blank, guess=guess, **options).records
+        yield from _case(f"one run, {guess}", records, one_run(guess))
+    alone = np.arange(1, m + 1)
+    first = 1 + int(np.argmax(one_run_epsilon(alone, alone, confidence=confidence) > 0))
+    yield from _case(
+        "one run, adaptive, looks forgotten (twin)", first, one_run("adaptive"), valid=False
+    )
+
+    def ranks(rng: np.random.Generator, k: int, delta: float | None = None) -> float:
+        is_exposed = np.arange(m) < k
+        of_true = np.where(is_exposed, 1, rng.integers(1, _SIZE + 1, m))
+        margins = None if delta is None else rng.random(m) + is_exposed
+        return audit_ranks(
+            of_true, _SIZE, margins=margins, delta=delta or 0.0, confidence=confidence
+        ).epsilon
+
+    sizes = [_SIZE] * m
+    limit = rank_limit_of_detection(sizes, **options)
+    yield from _case("ranks, every set", limit.records, ranks)
+    delta = _PRICE * config.delta
+    limit = rank_limit_of_detection(sizes, margins=np.zeros(m), delta=delta, **options)
+    searched = partial(ranks, delta=delta)
+    yield from _case("ranks, anytime over sets at δ", limit.records, searched)
+    hypothesis = Hypothesis(0.0, 1 - confidence)
+
+    def runs(rng: np.random.Generator, k: int) -> list[MembershipScores]:
+        values, labels = _exposed(rng, m, k).pooled()
+        dealt = np.array_split(rng.permutation(m), _RUNS)
+        return [MembershipScores.from_labels(values[rows], labels[rows]) for rows in dealt]
+
+    def several(rng: np.random.Generator, k: int) -> float:
+        return search_runs(runs(rng, k), None, hypothesis).epsilon
+
+    nothing = runs(np.random.default_rng(config.seed), 0)
+    limit = limit_of_runs(nothing, None, hypothesis, "adaptive", simulations=simulations)
+    yield from _case("several runs, merged", limit.records, several)
+
+
+def _case(name: str, records: int | None, audit: Audit, *, valid: bool = True) -> Iterator[Case]:
+    """A case where an audit that shows no leak is wrong; none where no number of records is
+    enough.
+    """
+
+    def trial(rng: np.random.Generator) -> tuple[float, bool]:
+        bound = audit(rng, records or 0)
+        return bound, bound <= 0
+
+    if records is not None:
+        mechanism = f"{records} exposed records"
+        yield Case("limit of detection", name, mechanism, float("nan"), 0.0, trial, valid=valid)
+
+
+def _exposed(rng: np.random.Generator, m: int, count: int) -> MembershipScores:
+    """Scores that tell nothing, but of ``count`` members that stand above all others."""
+    bits = fair_bits(rng, m)
+    values = rng.normal(size=m)
+    bits[:count] = 1
+    values[:count] += 100
+    return MembershipScores.from_labels(values, bits)
