@@ -11,6 +11,9 @@ fast.
 
 import lazy_loader
 
+from paperlib.core.earlier_names import with_earlier_names
+
 __version__ = "1.0.0rc1"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__ = with_earlier_names(__name__, _load)

@@ -6,33 +6,21 @@ from .audits import audit as audit
 from .audits import audit_dp_training as audit_dp_training
 from .audits import audit_features as audit_features
 from .audits import audit_images as audit_images
+from .audits import audit_labels as audit_labels
 from .audits import audit_language_model as audit_language_model
-from .audits import audit_losses as audit_losses
+from .audits import audit_release as audit_release
 from .audits import audit_scores as audit_scores
 from .audits import audit_table as audit_table
 from .audits import audit_text as audit_text
 from .audits import audit_texts as audit_texts
 from .audits import losses as losses
 from .audits import seal_plan as seal_plan
-from .bounds import AuditPlan as AuditPlan
-from .bounds import audit_bayesian as audit_bayesian
-from .bounds import audit_clopper_pearson as audit_clopper_pearson
-from .bounds import audit_f_dp as audit_f_dp
-from .bounds import audit_gaussian_dp as audit_gaussian_dp
 from .bounds import audit_one_run as audit_one_run
-from .bounds import audit_output_set as audit_output_set
-from .bounds import audit_panoramia as audit_panoramia
-from .bounds import audit_ranks as audit_ranks
-from .bounds import epsilon_star as epsilon_star
-from .bounds import epsilon_star_normals as epsilon_star_normals
-from .bounds import fit_output_set as fit_output_set
-from .bounds import one_run_epsilon as one_run_epsilon
-from .bounds import one_run_p_value as one_run_p_value
-from .bounds import optimal_output_set as optimal_output_set
+from .bounds import combine_runs as combine_runs
 from .bounds import plan_audit as plan_audit
-from .core import AuditResult as AuditResult
 from .core import Coins as Coins
 from .core import MembershipScores as MembershipScores
 from .core import toss_coins as toss_coins
+from .io import read_scores as read_scores
 
 __version__: str

@@ -4,7 +4,8 @@ full.
 
 import importlib.util
 import inspect
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ class Reference(SphinxDirective):
 
 
 class Names(Reference):
-    """``.. names:: package``, then one name a line."""
+    """``.. names:: package``, then one name a line.
+
+    A name that the package does not export stands behind its module, such as ``audit.Result``.
+    """
 
     required_arguments = 1
     has_content = True
@@ -53,19 +57,23 @@ class Names(Reference):
     def run(self) -> list[nodes.Node]:
         """Make the table and the directives."""
         (package,) = self.arguments
-        names = [name for name in self.content if name]
-        offered = importlib.import_module(package)
-        rows = [
-            self.row(f":py:obj:`{name} <{package}.{name}>`", getattr(offered, name))
-            for name in names
-        ]
-        return self.parsed(rows, "".join(in_full(package, name) for name in names))
+        rows = list[str]()
+        in_detail = list[str]()
+        for line in self.content:
+            if not line:
+                continue
+            path, _, name = f"{package}.{line}".rpartition(".")
+            thing = getattr(importlib.import_module(path), name)
+            rows.append(self.row(f":py:obj:`{name} <{path}.{name}>`", thing))
+            in_detail.append(in_full(path, name))
+        return self.parsed(rows, "".join(in_detail))
 
 
 class Modules(Reference):
     """``.. modules:: package``, so that a new module cannot be forgotten.
 
-    ``:internal:`` leaves out what the package, or the one it names, offers. ``:without:`` leaves
+    ``:internal:`` leaves out what the package, or the one it names, offers, and what stands on
+    another page by ``names``. ``:without:`` leaves
     out modules and packages in it that have another page, and ``:only:`` makes that page.
     """
 
@@ -88,8 +96,33 @@ class Modules(Reference):
             short_name = name.removeprefix(package)[1:]
             rows.append(self.row(f":py:mod:`{short_name} <{name}>`", module))
         internal = self.options.get("internal")
-        offered = [] if internal is None else dir(importlib.import_module(internal or package))
-        return self.parsed(rows, "".join(module_in_full(name, offered) for name in names))
+        if internal is None:
+            return self.parsed(rows, "".join(module_in_full(name, []) for name in names))
+        offered = dir(importlib.import_module(internal or package))
+        pages = [
+            page.read_text(encoding="utf-8") for page in Path(self.env.srcdir).rglob("api/**/*.md")
+        ]
+        in_detail = [module_in_full(name, offered + named(pages, name)) for name in names]
+        return self.parsed(rows, "".join(in_detail))
+
+
+NAMES = re.compile(r"^\.\. names:: (\S+)\n\n((?:   [\w.]+\n)+)", re.MULTILINE)
+
+
+def named(pages: Iterable[str], module: str) -> list[str]:
+    """Names of a module that pages document by ``names``.
+
+    >>> named([".. names:: paperlib\\n\\n   losses\\n   core.Coins\\n"], "paperlib.core")
+    ['Coins']
+    """
+    found = list[str]()
+    for page in pages:
+        for package, lines in NAMES.findall(page):
+            for line in lines.split():
+                path, _, name = f"{package}.{line}".rpartition(".")
+                if path == module:
+                    found.append(name)
+    return sorted(found)
 
 
 def in_full(package: str, name: str) -> str:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import kstest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.core import AuditResult, FloatArray, IntArray, check_at_least, check_choice
+from paperlib.core import AuditResult, FloatArray, IntArray
+from paperlib.core.checks import check_at_least, check_choice
 from paperlib.words.audits import dataset_inference as words
 
 SCHEDULES = ("forward", "kfold")

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from paperlib.core import FloatArray, check_at_least
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least
 from paperlib.training.fitting import training_loss
 
 

@@ -8,8 +8,8 @@ are higher for members. Variances are divided by one less than the number of mod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.core import FloatArray, check_in
-from paperlib.core.checks import check_no_nan
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_in, check_no_nan
 
 _LEAST_VARIANCE = 1e-12
 

@@ -16,8 +16,10 @@ from paperlib.audits.features import (
     Flags,
     checked_features,
 )
-from paperlib.bounds import RankAuditResult, audit_ranks
-from paperlib.core import FloatArray, IntArray, check_counts
+from paperlib.bounds import audit_ranks
+from paperlib.bounds.ranks.audit import RankAuditResult
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_counts
 from paperlib.words.ranks import learned_assumptions
 
 _OTHERS = 8  # candidates of a set, at most, that a fit compares with the true one

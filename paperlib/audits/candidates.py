@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import beta
 
-from paperlib.core import FloatArray, IntArray, MembershipScores, check_confidence
+from paperlib.core import FloatArray, IntArray, MembershipScores
+from paperlib.core.checks import check_confidence
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from paperlib.core import (
-    AuditResult,
-    MembershipScores,
-    ScoreAudit,
-    ScoreMeasures,
-    json_ready,
-    score_measures,
-)
+from paperlib.core import AuditResult, MembershipScores, ScoreAudit
 from paperlib.core.facts import Refusal
+from paperlib.core.intervals import ScoreMeasures, score_measures
+from paperlib.core.results import json_ready
 from paperlib.io.files import config_hash, file_sha256, visible_files, write_text
 from paperlib.report.audit.about import About
 from paperlib.report.audit.tables import Names, TableSection

@@ -20,10 +20,11 @@ from paperlib.bounds.one_run.guesses import GuessPath, bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, RecallTest, every_count, recall_test
 from paperlib.bounds.panoramia import PanoramiaResult, panoramia_result
 from paperlib.bounds.panoramia_terms import Terms
-from paperlib.core import Coins, Design, FloatArray, IntArray, MembershipScores, check_choice
+from paperlib.core import Coins, FloatArray, IntArray, MembershipScores
 from paperlib.core.checks import (
     as_floats,
     as_rows,
+    check_choice,
     check_confidence,
     check_delta,
     check_ids,
@@ -33,6 +34,7 @@ from paperlib.core.checks import (
 )
 from paperlib.core.facts import NAMES_GIVEN
 from paperlib.core.near_rows import near_rows_share_coins, principal_axes
+from paperlib.core.options import Design
 from paperlib.core.reading.columns import check_features
 from paperlib.core.results import AuditResult, table
 from paperlib.words.audits import features as words

@@ -12,11 +12,14 @@ from scipy.special import bdtr, logit
 
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit_scores
-from paperlib.bounds import OneRunResult, OutputSetResult, fair_coin_p_value, one_run_epsilon
-from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE
-from paperlib.core import AuditResult, FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
+from paperlib.bounds import one_run_epsilon
+from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE, fair_coin_p_value
+from paperlib.bounds.output_sets.audit import OutputSetResult
+from paperlib.core import AuditResult, FloatArray, IntArray, MembershipScores, ScoreAudit
 from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
 from paperlib.core.intervals import upper_rate
+from paperlib.core.options import Guess
 from paperlib.words.audits import labels as words
 from paperlib.words.claims import ceiling_note, lower_bound_claim
 from paperlib.words.one_run import one_run_assumptions, output_set_assumptions

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from paperlib.core import FloatArray, check_at_least, check_finite
-from paperlib.core.checks import check_index
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least, check_finite, check_index
 
 T = TypeVar("T")
 

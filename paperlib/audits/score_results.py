@@ -10,16 +10,11 @@ import numpy as np
 import pandas as pd
 
 from paperlib.audits.sealed_plan import SealedPlan
-from paperlib.bounds import OneRunResult
-from paperlib.core import (
-    Coins,
-    Design,
-    MembershipScores,
-    ScoreAudit,
-    ScoreMeasures,
-    score_measures,
-)
+from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.core import Coins, MembershipScores, ScoreAudit
 from paperlib.core.facts import Refusal
+from paperlib.core.intervals import ScoreMeasures, score_measures
+from paperlib.core.options import Design
 
 if TYPE_CHECKING:
     from paperlib.audits.document import AuditDocument

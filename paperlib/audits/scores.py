@@ -14,27 +14,18 @@ from numpy.typing import ArrayLike
 from paperlib.audits.score_results import Audits
 from paperlib.audits.sealed_plan import SealedPlan, record_facts
 from paperlib.bounds import (
-    OneRunResult,
     audit_one_run,
     audit_output_set,
     epsilon_star,
     game_spread,
     limit_of_detection,
 )
-from paperlib.core import (
-    AuditResult,
-    Coins,
-    Design,
-    Guess,
-    MembershipScores,
-    ScoreAudit,
-    check_choice,
-    check_scores,
-    reversed_direction,
-)
-from paperlib.core.checks import check_ids, find_ties, unit_means
-from paperlib.core.direction import REVERSED_LEVEL
+from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit
+from paperlib.core.checks import check_choice, check_ids, find_ties, unit_means
+from paperlib.core.direction import REVERSED_LEVEL, check_scores, reversed_direction
 from paperlib.core.facts import NAMES_GIVEN, Refusal, reasons
+from paperlib.core.options import Design, Guess
 from paperlib.core.sealed import check_loaded
 from paperlib.words.audits import scores as words
 from paperlib.words.claims import unit_sentence

@@ -12,7 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from paperlib.core import Coins, check_choice, check_in, did_you_mean
+from paperlib.core import Coins
+from paperlib.core.checks import check_choice, check_in, did_you_mean
 from paperlib.core.sealed import read_sealed, sealed_hash, sealed_text, write_sealed
 from paperlib.report.audit.about import read_pairs
 

@@ -6,4 +6,7 @@ Names are imported when they are first used, so that an audit loads the family o
 # pyright: basic
 import lazy_loader  # without types
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from paperlib.core.earlier_names import with_earlier_names
+
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__ = with_earlier_names(__name__, _load)

@@ -17,8 +17,15 @@ from paperlib.bounds.one_run.fair_coins import coin_warnings
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.bounds.panoramia_terms import Terms
-from paperlib.core import FloatArray, MembershipScores, check_choice, reversed_direction
-from paperlib.core.checks import check_confidence, check_counts, check_index, check_vector
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.checks import (
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_index,
+    check_vector,
+)
+from paperlib.core.direction import reversed_direction
 from paperlib.core.options import Design, RecallSearch
 from paperlib.core.results import AuditResult, table
 from paperlib.words import directions

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, draw_game, fair_coin_p_value
-from paperlib.core import IntArray, check_choice
-from paperlib.core.checks import check_confidence, check_delta, check_nonnegative
+from paperlib.core import IntArray
+from paperlib.core.checks import check_choice, check_confidence, check_delta, check_nonnegative
 from paperlib.core.options import Design
 
 

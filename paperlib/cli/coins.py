@@ -18,7 +18,7 @@ from paperlib.core.visible import visible_text
 
 if TYPE_CHECKING:
     from paperlib.core import Coins, IntArray
-    from paperlib.io import Records
+    from paperlib.io.records import Records
 
 
 def coins(
@@ -38,7 +38,9 @@ def coins(
     import numpy as np
 
     from paperlib.core import toss_coins
-    from paperlib.io import MADE_ID, open_records, write_text
+    from paperlib.io import open_records
+    from paperlib.io.files import write_text
+    from paperlib.io.records import MADE_ID
 
     if unit and id_column:
         raise ValueError(
@@ -159,7 +161,7 @@ def _output_paths(data: str, out: Path, records: "Records", ending: str) -> tupl
 
 def _check_column(data: str, records: "Records", column: str | None) -> None:
     """Refuse a column that the data lack; None and "" are none."""
-    from paperlib.core import did_you_mean
+    from paperlib.core.checks import did_you_mean
 
     if column and column not in records.columns:
         columns = ", ".join(map(repr, records.columns)) or "none"
@@ -227,7 +229,9 @@ def canaries(
 
     from paperlib.core import toss_coins
     from paperlib.generators.canaries import make_canaries, planted_order
-    from paperlib.io import MADE_ID, open_records, write_text
+    from paperlib.io import open_records
+    from paperlib.io.files import write_text
+    from paperlib.io.records import MADE_ID
 
     _check_kind(kind, label, model)
     records = open_records(data)
@@ -278,7 +282,7 @@ def canaries(
 
 def _check_kind(kind: str, label: str | None, model: str | None) -> None:
     """Refuse an unknown kind of canaries, and options that are not for this kind."""
-    from paperlib.core import check_choice
+    from paperlib.core.checks import check_choice
     from paperlib.generators.canaries import TEXT_KINDS
 
     check_choice("kind", kind, (*TEXT_KINDS, "labels"))

@@ -41,10 +41,12 @@ def combine(
     wishes: Wishes,
 ) -> int:
     """Audit a training procedure from several runs, each with its own coins: one lower bound."""
-    from paperlib.audits import Audits
-    from paperlib.bounds import combine_runs, rank_scores
+    from paperlib.audits.score_results import Audits
+    from paperlib.bounds import combine_runs
+    from paperlib.bounds.one_run.combine import rank_scores
     from paperlib.core import Coins
-    from paperlib.io import file_sha256, read_scores
+    from paperlib.io import read_scores
+    from paperlib.io.files import file_sha256
     from paperlib.words.claims import unit_sentence
 
     kind = options.kind_of(kind, losses)

@@ -20,8 +20,8 @@ from paperlib.cli.options import Dtype
 from paperlib.core.visible import visible_lines, visible_text
 
 if TYPE_CHECKING:
-    from paperlib.audits import AuditDocument
-    from paperlib.report import About
+    from paperlib.audits.document import AuditDocument
+    from paperlib.report.audit.about import About
 
 FAILED_GATE = 3
 
@@ -58,7 +58,7 @@ class Wishes:
             ValueError: An output that is an input or another output, or a report that would lie in
                 a folder that is an input; and what `read_about` refuses.
         """
-        from paperlib.report import About, read_about
+        from paperlib.report.audit.about import About, read_about
 
         paths = [Path(name) for name in inputs if name]
         self._check_outputs(paths)
@@ -132,7 +132,7 @@ class Wishes:
         """Write the report on ``file``, print paragraphs or JSON, and judge the limit: the exit
         code.
         """
-        from paperlib.io import canonical_json
+        from paperlib.io.files import canonical_json
 
         name = report_name(file)
         report = report_path(self.output, name, as_json=self.as_json, inputs=dict(document.inputs))
@@ -268,7 +268,7 @@ def _write_junit(
     """One test suite with one test case, as test runners write it; without answer and gate it is
     skipped.
     """
-    from paperlib.io import write_text
+    from paperlib.io.files import write_text
 
     skipped = epsilon is None and not failure
     counts = {

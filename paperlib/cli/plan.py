@@ -33,8 +33,9 @@ def plan(
     bounds.
     """
     from paperlib.bounds import plan_audit
-    from paperlib.core import check_in
-    from paperlib.io import canonical_json, read_scores
+    from paperlib.core.checks import check_in
+    from paperlib.io import read_scores
+    from paperlib.io.files import canonical_json
 
     kind = kind_of(kind, losses)
     if m is None and epsilon is None:

@@ -10,8 +10,9 @@ from paperlib.cli.gate import FAILED_GATE, Wishes
 from paperlib.core.visible import visible_text
 
 if TYPE_CHECKING:
-    from paperlib.audits import Audits, SealedPlan
     from paperlib.audits.receipt import CheckedReceipt
+    from paperlib.audits.score_results import Audits
+    from paperlib.audits.sealed_plan import SealedPlan
 
 OTHER_VERSION = 4
 

@@ -1,17 +1,6 @@
 from .dataset import Dataset as Dataset
-from .dataset import TableEncoder as TableEncoder
-from .dataset import membership_split as membership_split
 from .files import DataUnavailableError as DataUnavailableError
-from .images.pixels import ImageSet as ImageSet
-from .registry import IMAGE_SETS as IMAGE_SETS
-from .registry import REGISTRY as REGISTRY
-from .registry import Source as Source
 from .registry import load as load
 from .registry import load_images as load_images
-from .text.corpora import Document as Document
-from .text.corpora import corpus_files as corpus_files
-from .text.corpora import nid_corpus as nid_corpus
-from .text.corpora import pile_test_subsets as pile_test_subsets
 from .text.corpora import read_documents as read_documents
-from .text.sets import TEXTS as TEXTS
 from .text.sets import text_documents as text_documents

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from paperlib.io import data_folder, file_sha256
-from paperlib.io.files import DATA_VARIABLE
+from paperlib.io import data_folder
+from paperlib.io.files import DATA_VARIABLE, file_sha256
 
 MANIFEST = "MADE-UP.json"
 """File that marks a data folder as made up; it holds the checksums of the files."""

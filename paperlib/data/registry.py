@@ -6,7 +6,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from paperlib.core import check_choice
+from paperlib.core.checks import check_choice
 from paperlib.data.dataset import Dataset
 from paperlib.data.images.celeba import load_celeba
 from paperlib.data.images.cifar10 import load_cifar10, load_cifar10_part

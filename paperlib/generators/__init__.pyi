@@ -1,15 +1,10 @@
 from .canaries import make_canaries as make_canaries
-from .canaries import wrong_labels as wrong_labels
 from .identifiers import find_identifiers as find_identifiers
 from .identifiers import generate_identifiers as generate_identifiers
 from .image_quality import FakeFilter as FakeFilter
-from .image_quality import kernel_distance as kernel_distance
 from .images import FlowConfig as FlowConfig
 from .table_filter import FilteredGenerator as FilteredGenerator
 from .tabular import ChowLiuTree as ChowLiuTree
-from .tabular import FittedTable as FittedTable
 from .tabular import IndependentColumns as IndependentColumns
 from .tabular import NoisyTree as NoisyTree
-from .tabular import TableGenerator as TableGenerator
-from .text import ChunkTraining as ChunkTraining
 from .text import TextGenerator as TextGenerator

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core import IntArray, check_at_least, check_choice, check_in, check_list
+from paperlib.core import IntArray
+from paperlib.core.checks import check_at_least, check_choice, check_in, check_list
 
 TEXT_KINDS = ("random", "tokens", "new-vocabulary", "high-temperature")
 _BATCH = 64  # texts that are sampled together

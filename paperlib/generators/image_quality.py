@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from paperlib.core import FloatArray, check_in
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_in
 from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 

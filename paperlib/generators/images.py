@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from paperlib.core import check_at_least, check_choice, check_in
+from paperlib.core.checks import check_at_least, check_choice, check_in
 from paperlib.core.packages import optional_package
 from paperlib.io.progress import progress_bar
 from paperlib.models.devices import as_tensor, check_labels, default_device
-from paperlib.models.images import as_input
+from paperlib.models.images.build import as_input
 from paperlib.training.batches import generator as seeded_generator
 from paperlib.training.fitting import Saved, TrainingDiverged
 

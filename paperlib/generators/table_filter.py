@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.core import FloatArray, check_confidence, check_in
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_confidence, check_in
 from paperlib.generators.tabular import ChowLiuTree, FittedTable, TableGenerator, checked_columns
 
 _BATCHES = 100  # of n rows, and 1,000 at least, before sampling fails; chosen

@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
-from paperlib.core import FloatArray, IntArray, check_at_least, check_in, check_nonnegative
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_at_least, check_in, check_nonnegative
 from paperlib.core.packages import optional_package
 
 

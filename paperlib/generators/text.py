@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in
-from paperlib.io import config_hash
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_at_least, check_choice, check_in
+from paperlib.io.files import config_hash
 from paperlib.training.fitting import Checkpoints, Saved, seeded, train_epochs
 from paperlib.training.language.fitting import scheduled_steps
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from paperlib.core import json_ready
+from paperlib.core.results import json_ready
 from paperlib.io.temporary import temporary_file, temporary_folder
 
 DATA_VARIABLE = "PAPERLIB_DATA"

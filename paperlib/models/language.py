@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
-from paperlib.core import check_at_least, check_choice
+from paperlib.core.checks import check_at_least, check_choice
 from paperlib.models.devices import default_device
 
 NO_REMOTE_CODE = {"trust_remote_code": False}

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
-from paperlib.core import check_choice
+from paperlib.core.checks import check_choice
 
 ACTIVATIONS = ("relu", "tanh")
 

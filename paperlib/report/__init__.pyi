@@ -1,13 +1,4 @@
-from .audit.about import About as About
-from .audit.about import about_schema as about_schema
-from .audit.about import read_about as read_about
-from .audit.about import result_schema as result_schema
-from .audit.figures import describe_roc as describe_roc
-from .audit.figures import roc_figure as roc_figure
-from .audit.figures import score_histogram as score_histogram
 from .audit.page import audit_report as audit_report
-from .audit.tables import group_table as group_table
-from .audit.tables import most_exposed as most_exposed
 from .bars import progress as progress
 from .curve_figures import bounds_figure as bounds_figure
 from .curve_figures import guesses_figure as guesses_figure
@@ -15,11 +6,8 @@ from .curve_figures import precision_figure as precision_figure
 from .display import show_text as show_text
 from .display import used_data as used_data
 from .figures import COLORS as COLORS
-from .figures import LINES as LINES
 from .figures import MARKERS as MARKERS
-from .figures import dot_rows as dot_rows
 from .figures import legend_below as legend_below
 from .figures import panels as panels
 from .figures import show_figure as show_figure
-from .tables import format_cell as format_cell
 from .tables import show_table as show_table

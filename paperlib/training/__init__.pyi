@@ -1,15 +1,6 @@
 from .config import TrainingConfig as TrainingConfig
-from .ensembles import DivergenceWarning as DivergenceWarning
-from .ensembles import MLPEnsemble as MLPEnsemble
 from .ensembles import fit_ensemble as fit_ensemble
-from .fitting import CheckpointError as CheckpointError
-from .fitting import Fitted as Fitted
-from .fitting import TrainingDiverged as TrainingDiverged
 from .fitting import fit as fit
-from .private.accounting import Privacy as Privacy
 from .private.accounting import epsilon_of as epsilon_of
 from .private.accounting import noise_for as noise_for
-from .private.accounting import paper_delta as paper_delta
-from .private.accounting import privacy_of as privacy_of
-from .private.accounting import replacement_epsilon as replacement_epsilon
 from .private.dp import fit_dp as fit_dp

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from paperlib.core import check_at_least, check_choice, check_in
+from paperlib.core.checks import check_at_least, check_choice, check_in
 from paperlib.models.mlp import ACTIVATIONS
 
 

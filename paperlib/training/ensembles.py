@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 from tqdm.std import tqdm
 
-from paperlib.core import check_at_least, check_choice
+from paperlib.core.checks import check_at_least, check_choice
 from paperlib.io.progress import progress_bar
 from paperlib.models import MLP, margin_loss
 from paperlib.models.devices import check_labels, default_device

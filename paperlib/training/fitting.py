@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from paperlib.core import check_at_least, check_choice
-from paperlib.io import atomic_file, config_hash
+from paperlib.core.checks import check_at_least, check_choice
+from paperlib.io.files import atomic_file, config_hash
 from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
 from paperlib.models.devices import default_device, evaluating

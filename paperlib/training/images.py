@@ -15,9 +15,9 @@ from torch.nn.functional import pad
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.flop_counter import FlopCounterMode
 
-from paperlib.core import check_at_least, check_choice, check_in
+from paperlib.core.checks import check_at_least, check_choice, check_in
 from paperlib.models.devices import as_tensor, default_device
-from paperlib.models.images import as_input
+from paperlib.models.images.build import as_input
 from paperlib.training.batches import generator
 from paperlib.training.fitting import Checkpoints, Saved, epoch_loss, train_epochs, training_loss
 

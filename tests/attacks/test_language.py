@@ -13,7 +13,8 @@ import torch
 from tokenizers.processors import TemplateProcessing
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from paperlib.attacks.language import ATTACKS, score_candidates, score_texts
+from paperlib.attacks.language import score_candidates, score_texts
+from paperlib.attacks.language.scores import ATTACKS
 from paperlib.attacks.language.windows import text_tokens
 from paperlib.models import language
 from paperlib.models.language import load_language_model, train_tokenizer

@@ -9,12 +9,11 @@ from scipy.stats import chisquare
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast, RobertaForMaskedLM
 
-from paperlib.attacks.language import (
+from paperlib.attacks.language import neighbours, score_texts
+from paperlib.attacks.language.neighbours import (
     causal_neighbours,
     masked_neighbours,
-    neighbours,
     random_neighbours,
-    score_texts,
 )
 from paperlib.models.language import train_tokenizer
 from tests.attacks.tiny import placed, tiny

@@ -7,10 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from paperlib.attacks.learned import AttackInputs, Labelled
 from paperlib.attacks.learned import images as module
 from paperlib.attacks.learned.images import ImageStack
-from paperlib.attacks.learned.interface import area_under_curve
+from paperlib.attacks.learned.interface import AttackInputs, Labelled, area_under_curve
 from paperlib.attacks.learned.stacked_networks import fit_loss_modules, normal_scores
 from tests.refusals import refused
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paperlib.attacks.learned import AttackInputs, Labelled, fit_best
+from paperlib.attacks.learned import fit_best
+from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.loss_summaries import (
     LossSummaries,
     sequences_and_summaries,

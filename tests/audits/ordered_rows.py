@@ -22,9 +22,15 @@ from sklearn.naive_bayes import GaussianNB
 from paperlib import MembershipScores, audits, bounds
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.features import FeaturesResult
+from paperlib.audits.language.corpus import corpus_identifiers
 from paperlib.audits.panoramia.audit import AuditData
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults
+from paperlib.audits.score_results import Audits
+from paperlib.bounds.one_run.combine import rank_scores
+from paperlib.bounds.one_run.fair_coins import play_game
+from paperlib.bounds.output_sets.choices import ratio_scores
+from paperlib.bounds.ranks.detection import rank_limit_of_detection
 from paperlib.generators.identifiers import generate_identifiers
 from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
 from tests.insertions import olmo, tokenizer
@@ -159,7 +165,7 @@ def several_runs(scores: MembershipScores, seed: int) -> Any:
 
 
 def of_ranked_shares(scores: MembershipScores, seed: int) -> Any:
-    return bounds.audit_one_run(bounds.rank_scores([scores]))
+    return bounds.audit_one_run(rank_scores([scores]))
 
 
 def of_losses_by_model(values: Floats, other: Floats, member: Flags, seed: int) -> Any:
@@ -511,7 +517,7 @@ def of_corpus(read: Callable[[list[str]], Any]) -> Draw:
 
 
 def identifiers_of(documents: list[str]) -> list[tuple[str, str, str, int]]:
-    answers = audits.corpus_identifiers(documents)
+    answers = corpus_identifiers(documents)
     return sorted((item.kind, item.value, item.before, item.occurrences) for item in answers)
 
 
@@ -533,7 +539,7 @@ def draw_questions(seed: int, leaks: bool, step: float) -> Case:
 
 def draw_language_model(seed: int, leaks: bool, step: float) -> Case:
     """A model of no text; attacks look at the identifiers' tokens."""
-    answers = audits.corpus_identifiers(documents_of(seed))
+    answers = corpus_identifiers(documents_of(seed))
     model = olmo([])
 
     def ordered(order: Order) -> Any:
@@ -613,7 +619,7 @@ def signals(values: Floats, other: Floats, member: Flags, seed: int) -> Features
 
 
 def replay(scores: MembershipScores, seed: int) -> Any:
-    return bounds.audit_one_run(bounds.play_game(scores, seed=seed))
+    return bounds.audit_one_run(play_game(scores, seed=seed))
 
 
 def spread_of_games(scores: MembershipScores, seed: int) -> Any:
@@ -668,9 +674,7 @@ ENTRIES: dict[str, Entry] = {
         seeds=10,
     ),
     "fit_output_set": Entry(of_scores(lambda s, seed: bounds.fit_output_set(s)), None),
-    "ratio_scores": Entry(
-        of_scores(lambda s, seed: bounds.ratio_scores(s, np.linspace(-3, 3, 9))), None
-    ),
+    "ratio_scores": Entry(of_scores(lambda s, seed: ratio_scores(s, np.linspace(-3, 3, 9))), None),
     "limit_of_detection": Entry(
         of_scores(lambda s, seed: bounds.limit_of_detection(s, simulations=5)),
         None,
@@ -757,7 +761,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "rank_limit_of_detection": Entry(
         of_ranks(
-            lambda ranks, sizes, margins: bounds.rank_limit_of_detection(
+            lambda ranks, sizes, margins: rank_limit_of_detection(
                 sizes, margins=margins, simulations=5
             )
         ),
@@ -827,7 +831,7 @@ def plain(value: Any) -> Any:
     """A result as numbers, texts and lists, without the rows that it keeps and what it computes
     later.
     """
-    if isinstance(value, audits.Audits):
+    if isinstance(value, Audits):
         return plain(value.audits), value.warnings, plain(value.measures)
     if isinstance(value, pd.DataFrame):
         return value.to_dict("list")

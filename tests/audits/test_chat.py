@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from paperlib.audits import ChatQuestion, FoundIdentifier, audit_chat, chat_questions
-from paperlib.audits.language.chat import CHAT_KINDS, guess
+from paperlib.audits import audit_chat, chat_questions
+from paperlib.audits.language.chat import CHAT_KINDS, ChatQuestion, guess
+from paperlib.audits.language.corpus import FoundIdentifier
 from paperlib.bounds import rank_p_value
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, generate_identifiers

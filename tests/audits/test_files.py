@@ -12,8 +12,9 @@ from paperlib.audits.panoramia.files import audit_files, load_target, load_train
 from paperlib.audits.panoramia.results import NullCheck
 from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.core.reading import read_frames
-from paperlib.io import file_sha256
-from paperlib.models.images import ImageArchitecture, build_image_model
+from paperlib.io.files import file_sha256
+from paperlib.models.images import build_image_model
+from paperlib.models.images.build import ImageArchitecture
 from tests.audits.samples import table
 from tests.refusals import refused
 

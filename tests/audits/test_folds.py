@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.attacks.learned.interface import AttackInputs, LossScore
 from paperlib.audits.panoramia.folds import out_of_fold
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit
 from paperlib.audits.panoramia.pools import (

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.attacks.learned.interface import AttackInputs, LossScore
 from paperlib.audits.panoramia import pools as pools_module
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit, TestPartError, smallest_pool
 from paperlib.audits.panoramia.pools import (

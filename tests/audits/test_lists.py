@@ -9,8 +9,9 @@ from math import lgamma, log
 import numpy as np
 import pytest
 
-from paperlib.audits import chat_questions, corpus_identifiers
+from paperlib.audits import chat_questions
 from paperlib.audits.language import lists
+from paperlib.audits.language.corpus import corpus_identifiers
 from paperlib.audits.language.language_model import audited_identifiers
 from paperlib.bounds import audit_ranks
 from paperlib.data.text.pieces import ReadLog

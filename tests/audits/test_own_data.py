@@ -18,7 +18,7 @@ from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults, bring_text
 from paperlib.bounds.one_run.fair_coins import coin_warnings
-from paperlib.core import one_of_each
+from paperlib.core.checks import one_of_each
 from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
 from tests.refusals import refused
 

@@ -7,7 +7,7 @@ import pytest
 from paperlib.audits.releases import rates as rates_module
 from paperlib.audits.releases.distances import nearness, table_space
 from paperlib.audits.releases.rates import disclosure_rates
-from paperlib.core import share_interval
+from paperlib.core.intervals import share_interval
 from tests.refusals import refused
 from tests.reproduction.validity.coverage import assert_rate_at_most
 

@@ -13,13 +13,10 @@ from paperlib import audits
 from paperlib.audits.features import audit_features
 from paperlib.audits.scores import Audits, audit, audit_losses, audit_scores
 from paperlib.bounds import audit_one_run, epsilon_star
-from paperlib.core import (
-    RESULT_SCHEMA_VERSION,
-    MembershipScores,
-    reversed_direction,
-    score_measures,
-    toss_coins,
-)
+from paperlib.core import MembershipScores, toss_coins
+from paperlib.core.direction import reversed_direction
+from paperlib.core.intervals import score_measures
+from paperlib.core.results import RESULT_SCHEMA_VERSION
 from paperlib.words import directions
 from tests.refusals import refused
 

@@ -12,9 +12,10 @@ from scipy.stats import binom
 from transformers import BertConfig, BertLMHeadModel
 
 from paperlib import MembershipScores, audit_one_run, audit_texts, toss_coins
-from paperlib.audits import TextsAudit, audit_features
+from paperlib.audits import audit_features
 from paperlib.audits.features import AdditiveModel
 from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, look_alikes, times_of
+from paperlib.audits.language.texts import TextsAudit
 from paperlib.data.text.insertions import read_insertions
 from paperlib.models.language import train_tokenizer
 from paperlib.reproduction.made_up.texts import write_insertions

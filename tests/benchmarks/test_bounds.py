@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 from paperlib import bounds
 from paperlib.audits import audit_features, audit_scores
+from paperlib.bounds.ranks.p_values import rank_success_probability
 from paperlib.io import read_scores
 from paperlib.report import audit_report
 from paperlib.reproduction.papers.epsilon_star.training_speed import (
@@ -137,7 +138,7 @@ def test_ranks(benchmark, m, kind):
     """Ranks, sizes from 2 to 199 and margins of randomized response at epsilon 3."""
     rng = np.random.default_rng(0)
     sizes = rng.integers(2, 200, m)
-    ranks = np.where(rng.random(m) < bounds.rank_success_probability(sizes, 3.0), 1, 2)
+    ranks = np.where(rng.random(m) < rank_success_probability(sizes, 3.0), 1, 2)
     options = (
         {"delta": 1e-7}
         if "delta" in kind

@@ -17,7 +17,9 @@ import pytest
 
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
-from paperlib.generators.identifiers import PAPER_KINDS, Scanner, StreamScanner, checked_kinds
+from paperlib.generators.identifiers import PAPER_KINDS
+from paperlib.generators.identifiers.kinds import checked_kinds
+from paperlib.generators.identifiers.scan import Scanner, StreamScanner
 from paperlib.reproduction.papers.natural_identifiers.census.corpus import take_census
 
 BYTES = int(float(os.environ.get("PAPERLIB_BENCH_MB", "4")) * 1e6)

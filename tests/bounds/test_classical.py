@@ -12,17 +12,10 @@ from scipy.optimize import brentq
 from scipy.special import betaln, ndtr
 from scipy.stats import beta, binomtest, norm
 
-from paperlib.bounds import (
-    ErrorCounts,
-    audit_bayesian,
-    audit_clopper_pearson,
-    audit_gaussian_dp,
-    clopper_pearson_epsilon,
-    gaussian_dp_epsilon,
-)
+from paperlib.bounds import ErrorCounts, audit_bayesian, audit_clopper_pearson, audit_gaussian_dp
 from paperlib.bounds.many_runs.bayesian import posterior_cdf, posterior_quantile
-from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
-from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
+from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon, epsilon_from_rates
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon, gaussian_dp_mu
 from paperlib.core import MembershipScores
 from tests.refusals import refused
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paperlib.bounds import CombinedResult, audit_one_run, combine_runs, rank_scores
-from paperlib.bounds.one_run.combine import ENDS
+from paperlib.bounds import audit_one_run, combine_runs
+from paperlib.bounds.one_run.combine import ENDS, CombinedResult, rank_scores
 from paperlib.bounds.one_run.guesses import GuessPath
 from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import MembershipScores

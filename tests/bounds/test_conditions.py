@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from paperlib import bounds
-from paperlib.core import MembershipScores, reversed_direction
+from paperlib.core import MembershipScores
+from paperlib.core.direction import reversed_direction
 from paperlib.core.results import round_up
 from paperlib.words import directions
 from paperlib.words.designs import CONDITIONS

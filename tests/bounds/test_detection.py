@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 
 from paperlib import MembershipScores, audit_scores
-from paperlib.bounds import (
-    audit_ranks,
-    combine_runs,
-    limit_of_detection,
-    rank_epsilon,
-    rank_limit_of_detection,
-    rank_scores,
-)
-from paperlib.bounds.one_run.combine import search_runs
+from paperlib.bounds import audit_ranks, combine_runs, limit_of_detection, rank_epsilon
+from paperlib.bounds.one_run.combine import rank_scores, search_runs
 from paperlib.bounds.one_run.search import Hypothesis
+from paperlib.bounds.ranks.detection import rank_limit_of_detection
 from paperlib.reproduction.validity.one_run_cases import searched_epsilon
 from tests.refusals import refused
 

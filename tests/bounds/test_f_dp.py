@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from paperlib.bounds import audit_f_dp, f_dp_parameter, gaussian_dp_epsilon, one_run_epsilon
-from paperlib.bounds.one_run.f_dp import inverse_blow_up
+from paperlib.bounds import audit_f_dp, one_run_epsilon
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
+from paperlib.bounds.one_run.f_dp import f_dp_parameter, inverse_blow_up
 from paperlib.core import MembershipScores, round_down
 from tests.refusals import refused
 

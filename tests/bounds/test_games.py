@@ -8,7 +8,13 @@ import pytest
 from scipy.stats import binom
 
 from paperlib import bounds
-from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, coin_warnings, draw_game, game_size
+from paperlib.bounds.one_run.fair_coins import (
+    IMPLAUSIBLE,
+    coin_warnings,
+    draw_game,
+    game_size,
+    play_game,
+)
 from paperlib.core import MembershipScores
 from tests.refusals import refused
 
@@ -22,14 +28,14 @@ def test_a_game_shows_nearly_all_examples_and_more_than_one_of_each_pair():
     scores = MembershipScores(
         np.arange(5_000.0), np.arange(5_000.0, 11_000), higher_means_member=False
     )
-    played = bounds.play_game(scores, seed=5)
+    played = play_game(scores, seed=5)
     assert len(played) == 9_500
     assert not played.higher_means_member
     assert set(played.member) <= set(scores.member)
     assert set(played.nonmember) <= set(scores.nonmember)
     assert np.unique(played.pooled()[0]).size == 9_500
-    assert len(bounds.play_game(normal_scores(8, 8), seed=1)) == 8
-    refused("1 examples are too few", bounds.play_game, MembershipScores([1.0], [0.0]))
+    assert len(play_game(normal_scores(8, 8), seed=1)) == 8
+    refused("1 examples are too few", play_game, MembershipScores([1.0], [0.0]))
 
 
 def test_coins_hardly_ever_ask_for_more_examples_than_there_are():

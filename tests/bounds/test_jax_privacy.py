@@ -14,11 +14,10 @@ from paperlib.bounds import (
     audit_clopper_pearson,
     audit_gaussian_dp,
     audit_one_run,
-    f_dp_parameter,
-    gaussian_dp_epsilon,
     one_run_epsilon,
 )
-from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon, gaussian_dp_mu
+from paperlib.bounds.one_run.f_dp import f_dp_parameter
 from paperlib.core import MembershipScores
 
 LEVEL = 0.05

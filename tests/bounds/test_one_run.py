@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from paperlib.bounds import audit_one_run, fair_coin_p_value, one_run_epsilon, one_run_p_value
-from paperlib.bounds.one_run.fair_coins import game_size
+from paperlib.bounds import audit_one_run, one_run_epsilon, one_run_p_value
+from paperlib.bounds.one_run.fair_coins import fair_coin_p_value, game_size
 from paperlib.bounds.one_run.guesses import dyadic_counts, guess_path
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.core import MembershipScores

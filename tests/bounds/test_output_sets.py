@@ -12,13 +12,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta, cauchy, expon, gaussian_kde, laplace, logistic, ncx2, norm
 from scipy.stats import f as f_distribution
 
-from paperlib.bounds import (
-    audit_output_set,
-    fit_output_set,
-    one_run_epsilon,
-    optimal_output_set,
-    ratio_scores,
-)
+from paperlib.bounds import audit_output_set, fit_output_set, one_run_epsilon, optimal_output_set
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.bounds.output_sets.choices import (
@@ -27,6 +21,7 @@ from paperlib.bounds.output_sets.choices import (
     choose_optimal,
     choose_top_bottom,
     logistic_fit,
+    ratio_scores,
     selection_of,
 )
 from paperlib.bounds.output_sets.densities import density_pair

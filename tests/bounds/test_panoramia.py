@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.bounds import audit_one_run, audit_panoramia, panoramia_ceiling
+from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.anytime import AnytimeCounts, log_mixture, sharp_share
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import refuted_log_odds
+from paperlib.bounds.panoramia import panoramia_ceiling
 from paperlib.core import MembershipScores
 from tests.refusals import refused
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from paperlib.bounds import audit_one_run, perfect_epsilon, plan_audit
+from paperlib.bounds import audit_one_run, plan_audit
 from paperlib.bounds.one_run import forecast, planning
+from paperlib.bounds.one_run.forecast import perfect_epsilon
 from paperlib.bounds.one_run.pilot import AttackLaw, Block, laws_of_pilot
 from paperlib.core import MembershipScores
 from paperlib.reproduction.validity.one_run_cases import searched_epsilon

@@ -15,14 +15,18 @@ from paperlib.bounds import (
     audit_ranks,
     exposure,
     rank_epsilon,
-    rank_limit_of_detection,
     rank_p_value,
-    rank_success_probability,
     ranks_from_scores,
     score_margins,
 )
 from paperlib.bounds.ranks import audit as ranks_audit
-from paperlib.bounds.ranks.p_values import candidate_sets, mean_failures, poisson_binomial
+from paperlib.bounds.ranks.detection import rank_limit_of_detection
+from paperlib.bounds.ranks.p_values import (
+    candidate_sets,
+    mean_failures,
+    poisson_binomial,
+    rank_success_probability,
+)
 from tests.bounds.worst_case import largest_gain
 from tests.refusals import refused
 

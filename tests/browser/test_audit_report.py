@@ -11,7 +11,8 @@ import pytest
 from paperlib.audits import audit_scores
 from paperlib.core import MembershipScores
 from paperlib.core.results import RESULT_SCHEMA_VERSION
-from paperlib.report import About, audit_report
+from paperlib.report import audit_report
+from paperlib.report.audit.about import About
 from paperlib.words.verdict import plain_verdict
 from tests.browser.looks import faint
 

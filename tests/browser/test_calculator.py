@@ -7,8 +7,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom
 
-from paperlib.bounds import one_run_epsilon, perfect_epsilon, plan_audit
+from paperlib.bounds import one_run_epsilon, plan_audit
 from paperlib.bounds.one_run.anytime import AnytimeCounts
+from paperlib.bounds.one_run.forecast import perfect_epsilon
 from paperlib.core.results import round_down
 from paperlib.words.claims import lower_bound_claim
 

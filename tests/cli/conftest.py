@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from paperlib import cli
-from paperlib.report import result_schema
+from paperlib.report.audit.about import result_schema
 
 BOOK = Path(__file__).parents[2] / "book"
 

@@ -17,7 +17,7 @@ from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.cli import gate, guard, seal
 from paperlib.core import MembershipScores
-from paperlib.io import file_sha256
+from paperlib.io.files import file_sha256
 from tests.cli.conftest import BOOK, blocks, in_order
 
 SEEN = "this audit would have shown a leak in 80 % of cases"

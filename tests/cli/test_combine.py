@@ -9,7 +9,7 @@ import pytest
 
 from paperlib.bounds import combine_runs
 from paperlib.core import MembershipScores, toss_coins
-from paperlib.io import file_sha256
+from paperlib.io.files import file_sha256
 from tests.cli.conftest import in_order
 
 FILES = [f"run{number}.csv" for number in range(1, 4)]

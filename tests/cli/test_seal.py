@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.audits import SealedPlan, audit, audit_features, audit_losses, audit_scores, seal_plan
+from paperlib.audits import audit, audit_features, audit_losses, audit_scores, seal_plan
+from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.core import toss_coins
 from paperlib.core.sealed import write_sealed
 from paperlib.words.coins import plan_assumption, seed_warnings

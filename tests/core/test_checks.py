@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from paperlib import MembershipScores, audit_one_run
-from paperlib.core import check_in
-from paperlib.core.checks import as_floats, as_rows
+from paperlib.core.checks import as_floats, as_rows, check_in
 from tests.refusals import refused
 
 ROWS = torch.ones(2, 2)

@@ -10,8 +10,15 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom, binomtest, norm
 from scipy.stats import t as student
 
-from paperlib.core import MembershipScores, auc_interval, score_measures, share_interval
-from paperlib.core.intervals import _levels, tpr_interval, upper_rate
+from paperlib.core import MembershipScores
+from paperlib.core.intervals import (
+    _levels,
+    auc_interval,
+    score_measures,
+    share_interval,
+    tpr_interval,
+    upper_rate,
+)
 from tests.refusals import refused
 from tests.reproduction.validity.coverage import assert_rate_at_most
 

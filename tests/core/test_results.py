@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from paperlib import core
-from paperlib.core.results import ScoreAudit, round_up
+from paperlib.core.checks import check_choice, check_counts, check_nonnegative, did_you_mean
+from paperlib.core.options import Sides
+from paperlib.core.results import ScoreAudit, json_ready, round_up
 from tests.refusals import refused
 
 
@@ -45,7 +47,7 @@ def test_text_and_html():
 
 
 def test_to_dict_is_json():
-    assert core.json_ready({"a": (np.int64(1), {"b": np.bool_(True)})}) == {"a": [1, {"b": True}]}
+    assert json_ready({"a": (np.int64(1), {"b": np.bool_(True)})}) == {"a": [1, {"b": True}]}
     lists = {"assumptions": ["x & y"], "warnings": ["look"], "notes": [], "values": [1.0, "nan"]}
     facts = {"delta": 0.0, "copies": 1, "sided": "one", "refusals": [], "adjacency": ""}
     facts |= dict.fromkeys(("direction", "unit", "coins", "plan"), "")
@@ -90,18 +92,18 @@ def test_bounds_are_rounded_to_their_safe_side():
 
 
 def test_checks_name_the_argument():
-    refused("mode: expected one of 'a', 'b', got 'c'", core.check_choice, "mode", "c", ("a", "b"))
+    refused("mode: expected one of 'a', 'b', got 'c'", check_choice, "mode", "c", ("a", "b"))
     refused(
         "guess: expected one of 'both', 'members', got",
-        core.check_choice,
+        check_choice,
         "guess",
         "grid",
-        core.Sides,
+        Sides,
     )
-    refused("x: expected a number in", core.check_nonnegative, "x", -1)
-    refused("x: expected a number, got 'a'", core.check_nonnegative, "x", "a")
-    refused(r"n: expected whole numbers, got 1\.5", core.check_counts, "n", [[1, 1.5]])
-    refused("n: expected at least 0, got -1", core.check_counts, "n", -1)
+    refused("x: expected a number in", check_nonnegative, "x", -1)
+    refused("x: expected a number, got 'a'", check_nonnegative, "x", "a")
+    refused(r"n: expected whole numbers, got 1\.5", check_counts, "n", [[1, 1.5]])
+    refused("n: expected at least 0, got -1", check_counts, "n", -1)
 
 
 def test_the_nearest_known_word_is_suggested_and_no_far_one():
@@ -113,5 +115,5 @@ def test_the_nearest_known_word_is_suggested_and_no_far_one():
         ("", ""),
     ):
         hint = f"; did you mean {known!r}?" if known else ""
-        assert core.did_you_mean(word, ["loss", "Member", "id"]) == hint
-        assert core.did_you_mean(word, []) == ""
+        assert did_you_mean(word, ["loss", "Member", "id"]) == hint
+        assert did_you_mean(word, []) == ""

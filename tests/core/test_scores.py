@@ -13,8 +13,8 @@ from scipy.stats import binom, hypergeom, mannwhitneyu
 
 from paperlib.audits import audit_scores
 from paperlib.bounds import audit_one_run
-from paperlib.core import MembershipScores, check_scores, reversed_direction, unit_means
-from paperlib.core.direction import REVERSED_LEVEL
+from paperlib.core import MembershipScores, unit_means
+from paperlib.core.direction import REVERSED_LEVEL, check_scores, reversed_direction
 from paperlib.core.facts import RefusalCode
 from paperlib.words import directions
 from tests.refusals import refused

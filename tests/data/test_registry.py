@@ -8,19 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from paperlib.data import (
-    REGISTRY,
-    Dataset,
-    DataUnavailableError,
-    load,
-    load_images,
-    membership_split,
-)
+from paperlib.data import Dataset, DataUnavailableError, load, load_images
+from paperlib.data.dataset import membership_split
 from paperlib.data.images import cifar10
+from paperlib.data.registry import REGISTRY
 from paperlib.data.tables import adult, purchase
 from paperlib.data.tables import randhie as module
 from paperlib.data.text import sets as texts
-from paperlib.io import DownloadError, OutputError, fetch
+from paperlib.io.files import DownloadError, OutputError, fetch
 from tests.refusals import refused
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from paperlib.data import DataUnavailableError, load
 from paperlib.data.tables import adult, purchase
-from paperlib.io import DownloadError
+from paperlib.io.files import DownloadError
 from tests.refusals import refused
 
 WORKCLASSES = ("Private", "State-gov", "?", "Self-emp-inc")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from paperlib.generators.identifiers import KINDS, Identifier, as_identifier
+from paperlib.generators.identifiers import KINDS, Identifier
 from paperlib.generators.identifiers import filter as filtering
 from paperlib.generators.identifiers.filter import (
     FIXED_PLACE,
@@ -15,6 +15,7 @@ from paperlib.generators.identifiers.filter import (
     ngram_counts,
     shape_features,
 )
+from paperlib.generators.identifiers.scan import as_identifier
 from tests.generators.true_identifiers import random_ones
 
 COUNT = 15

@@ -12,14 +12,12 @@ from scipy.stats import binom
 from paperlib.generators.identifiers import (
     KINDS,
     Identifier,
-    Scanner,
-    StreamScanner,
-    as_identifier,
-    checked_kinds,
     find_identifiers,
     generate_identifiers,
     kinds_table,
 )
+from paperlib.generators.identifiers.kinds import checked_kinds
+from paperlib.generators.identifiers.scan import Scanner, StreamScanner, as_identifier
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, RANDOM, random_ones
 from tests.refusals import refused
 

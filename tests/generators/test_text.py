@@ -20,8 +20,7 @@ from paperlib.generators.text import (
     train_on_chunks,
 )
 from paperlib.models.language import LanguageModelConfig, new_language_model
-from paperlib.training import TrainingDiverged
-from paperlib.training.fitting import CheckpointError
+from paperlib.training.fitting import CheckpointError, TrainingDiverged
 from tests.interrupts import stopping
 from tests.refusals import refused
 

@@ -16,7 +16,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from paperlib.io import Cache, OutputError, lease
+from paperlib.io import Cache
+from paperlib.io.cache import lease
+from paperlib.io.files import OutputError
 
 CONFIG = {"m": 3, "seed": 0}
 SPAWN = multiprocessing.get_context("spawn")

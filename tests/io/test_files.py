@@ -8,34 +8,45 @@ from pathlib import Path
 import pytest
 
 from paperlib import io
+from paperlib.io.files import (
+    OutputError,
+    RunResult,
+    atomic_file,
+    canonical_json,
+    config_hash,
+    file_sha256,
+    write_json,
+    write_result,
+    write_text,
+)
 from tests.refusals import refused
 
 
 def test_a_file_is_replaced_whole_with_the_usual_permissions(tmp_path):
     target = tmp_path / "new" / "result.json"
-    io.write_text(target, "old")
-    io.write_text(target, "new")
+    write_text(target, "old")
+    write_text(target, "new")
     assert target.read_text() == "new"
     assert [path.name for path in target.parent.iterdir()] == ["result.json"]
     ordinary = tmp_path / "ordinary"
     ordinary.touch()
-    io.write_text(tmp_path / "ours", "x")
+    write_text(tmp_path / "ours", "x")
     assert (tmp_path / "ours").stat().st_mode == ordinary.stat().st_mode
     refused(
         r"is a file, not a folder|File exists",
-        io.write_text,
+        write_text,
         ordinary / "a",
         "x",
-        error=io.OutputError,
+        error=OutputError,
     )
 
 
 def test_an_exception_while_writing_leaves_the_old_file(tmp_path):
     target = tmp_path / "a"
-    io.write_text(target, "old")
+    write_text(target, "old")
 
     def write_half():
-        with io.atomic_file(target) as file:
+        with atomic_file(target) as file:
             file.write(b"half")
             raise KeyboardInterrupt
 
@@ -57,19 +68,19 @@ def test_a_full_disk_or_read_only_folder_is_named_and_loses_nothing(
     tmp_path, monkeypatch, call, code, words
 ):
     target = tmp_path / "a"
-    io.write_text(target, "old")
+    write_text(target, "old")
 
     def fail(*_):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, call, fail)
-    assert str(target) in refused(words, io.write_text, target, "new", error=io.OutputError)
+    assert str(target) in refused(words, write_text, target, "new", error=OutputError)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
 
 def test_json_has_sorted_keys_and_its_hash_changes_with_every_value(tmp_path):
-    io.write_json(tmp_path / "a.json", {"b": float("-inf"), "a": [1]})
+    write_json(tmp_path / "a.json", {"b": float("-inf"), "a": [1]})
     assert (tmp_path / "a.json").read_text().split() == [
         "{",
         '"a":',
@@ -80,21 +91,21 @@ def test_json_has_sorted_keys_and_its_hash_changes_with_every_value(tmp_path):
         '"-inf"',
         "}",
     ]
-    refused("value: expected", io.canonical_json, {"a": {1, 2}})
+    refused("value: expected", canonical_json, {"a": {1, 2}})
     base = {"m": 100, "seed": 0, "delta": 1e-5}
-    assert io.config_hash(base) == io.config_hash(dict(reversed(base.items())))
+    assert config_hash(base) == config_hash(dict(reversed(base.items())))
     others = [{**base, name: 7} for name in base] + [{**base, "more": 1}, {**base, "seed": 0.0}]
-    hashes = {io.config_hash(config) for config in [base, *others]}
+    hashes = {config_hash(config) for config in [base, *others]}
     assert len(hashes) == 1 + len(others)
     (tmp_path / "a").write_bytes(b"abc")
-    assert io.file_sha256(tmp_path / "a").startswith("ba7816bf8f01cfea")
+    assert file_sha256(tmp_path / "a").startswith("ba7816bf8f01cfea")
 
 
 def test_a_result_comes_back_as_written(tmp_path):
-    result = io.RunResult(
+    result = RunResult(
         notebook="demo", profile="smoke", parameters={"m": 3}, records=[{"target": "x"}]
     )
-    io.write_result(tmp_path / "a.json", result)
+    write_result(tmp_path / "a.json", result)
     assert io.read_result(tmp_path / "a.json") == result
     content = json.loads((tmp_path / "a.json").read_text())
     names = ["data", "notebook", "parameters", "profile", "provenance", "records"]

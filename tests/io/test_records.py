@@ -5,7 +5,8 @@ import gzip
 import numpy as np
 import pandas as pd
 
-from paperlib.io import MADE_ID, open_records
+from paperlib.io import open_records
+from paperlib.io.records import MADE_ID
 from tests.refusals import refused
 
 CSV = 'id,age, text\n7,1," a, ""b""\nc"\n\n8,  2,d\n9,3,é\n'

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import paperlib
-from paperlib.io import code_tag, source_files
-from paperlib.io.sources import imported_names
+from paperlib.io.sources import code_tag, imported_names, source_files
 
 ROOT = Path(paperlib.__file__).parent
 N, P = "paperlib.reproduction.papers.natural_identifiers", "paperlib.reproduction.papers.panoramia"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paperlib.io import atomic_file, write_text
-from paperlib.io.files import atomic_folder
+from paperlib.io.files import atomic_file, atomic_folder, write_text
 from paperlib.io.temporary import remove_leftovers, temporary_folder
 from tests.refusals import refused
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from paperlib.audits import audit_features
-from paperlib.core import check_vector
+from paperlib.core.checks import check_vector
 
 TRIALS = 12  # of each property
 

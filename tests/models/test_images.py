@@ -10,15 +10,12 @@ import torch
 from torch import nn
 from torchvision.models import resnet18
 
-from paperlib.models.images import (
+from paperlib.models.images import build, build_image_model, image_logits, image_losses
+from paperlib.models.images.build import (
     ARCHITECTURES,
     ImageArchitecture,
     as_input,
-    build,
-    build_image_model,
     image_features,
-    image_logits,
-    image_losses,
     parameters_of,
 )
 from paperlib.models.images.networks import PatchFeatures

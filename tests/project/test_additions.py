@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paperlib import bounds
-from paperlib.io import imported_names, source_files
+from paperlib.io.sources import imported_names, source_files
 from paperlib.reproduction.running import find_project
 
 PROJECT = find_project(Path(__file__).parent)

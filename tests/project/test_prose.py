@@ -11,9 +11,10 @@ import pytest
 from scipy.stats import ks_2samp
 
 from paperlib.audits.panoramia.results import LIMIT
-from paperlib.bounds import epsilon_star_normals, panoramia_ceiling
+from paperlib.bounds import epsilon_star_normals
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import sharp_p_value
+from paperlib.bounds.panoramia import panoramia_ceiling
 from paperlib.bounds.ranks import p_values
 from paperlib.core import round_down
 from paperlib.reproduction.exhibits import paper_table, paper_tables

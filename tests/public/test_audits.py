@@ -35,7 +35,9 @@ def test_a_file_of_scores(tmp_path, leak):
 @pytest.mark.parametrize("leak", [0.0, LEAK])
 def test_losses_of_members_and_others(leak):
     member, losses = draw(leak)
-    result = paperlib.audit_losses(losses[member], losses[~member], design="randomized").headline
+    result = paperlib.audits.audit_losses(
+        losses[member], losses[~member], design="randomized"
+    ).headline
     assert result.epsilon == 0 if leak == 0 else result.epsilon > 2
     assert result.claim
     assert result.assumptions

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from paperlib.audits import Audits, audit, seal_plan
+from paperlib.audits import audit, seal_plan
+from paperlib.audits.score_results import Audits
 from paperlib.core import toss_coins
 
 GUESSES = ("adaptive", "adaptive", "adaptive", "both", "members", "nonmembers")

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from paperlib.report import About, about_schema, read_about, result_schema
+from paperlib.report.audit.about import About, about_schema, read_about, result_schema
 from tests.refusals import refused
 
 FULL = """\

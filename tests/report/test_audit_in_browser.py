@@ -13,8 +13,9 @@ import pytest
 
 from paperlib.audits import audit_scores
 from paperlib.audits.document import Answer
-from paperlib.bounds import OneRunResult
-from paperlib.io import LoadedScores, read_scores
+from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.io import read_scores
+from paperlib.io.scores import LoadedScores
 from tests.report.scripts import SCRIPTS as REPORT_SCRIPTS
 from tests.report.scripts import run_script
 

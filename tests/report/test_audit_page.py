@@ -13,8 +13,10 @@ from bs4 import BeautifulSoup
 from scipy.stats import binomtest
 
 from paperlib.audits import audit_scores
-from paperlib.core import AuditResult, MembershipScores, ScoreAudit, score_measures
-from paperlib.report import About, audit_report, result_schema
+from paperlib.core import AuditResult, MembershipScores, ScoreAudit
+from paperlib.core.intervals import score_measures
+from paperlib.report import audit_report
+from paperlib.report.audit.about import About, result_schema
 from paperlib.report.audit.figures import describe_roc, roc_figure, score_histogram
 from paperlib.words.verdict import plain_verdict
 

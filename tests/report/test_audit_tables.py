@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.core import MembershipScores, ScoreAudit, score_measures
-from paperlib.report import audit_report, group_table, most_exposed
-from paperlib.report.audit.tables import exposed_section, with_interval
+from paperlib.core import MembershipScores, ScoreAudit
+from paperlib.core.intervals import score_measures
+from paperlib.report import audit_report
+from paperlib.report.audit.tables import exposed_section, group_table, most_exposed, with_interval
 
 REFUSED = ScoreAudit(title="Main", kind="lower bound", purpose="p", result=None, refused="r")
 

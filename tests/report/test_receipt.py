@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperlib.audits import Audits, audit, seal_plan, verify_receipt
+from paperlib.audits import audit, seal_plan, verify_receipt
+from paperlib.audits.score_results import Audits
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.core import MembershipScores, toss_coins

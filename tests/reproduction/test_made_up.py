@@ -21,7 +21,7 @@ from paperlib.data.registry import load_images
 from paperlib.data.text.dialogues import persona_chat
 from paperlib.data.text.sets import text_documents
 from paperlib.generators.identifiers import PAPER_KINDS
-from paperlib.io import file_sha256
+from paperlib.io.files import file_sha256
 from paperlib.reproduction.made_up import images, made_up_folder, made_up_variables, models
 from paperlib.reproduction.made_up.models import snapshot
 from tests.refusals import refused

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paperlib.io import Cache, OutputError
+from paperlib.io import Cache
+from paperlib.io.files import OutputError
 
 CONFIG = {"m": 3}
 WHOLE = np.arange(1000.0)

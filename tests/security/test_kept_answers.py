@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paperlib.audits.language.kept_answers import KeptAnswers
-from paperlib.io import OutputError
+from paperlib.io.files import OutputError
 from tests.refusals import refused
 
 PROMPTS = ["a", "b", "b", "c", "d"]  # b is asked twice

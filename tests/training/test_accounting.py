@@ -8,14 +8,8 @@ from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from paperlib.training import (
-    TrainingConfig,
-    epsilon_of,
-    noise_for,
-    paper_delta,
-    privacy_of,
-    replacement_epsilon,
-)
+from paperlib.training import TrainingConfig, epsilon_of, noise_for
+from paperlib.training.private.accounting import paper_delta, privacy_of, replacement_epsilon
 from tests.refusals import refused
 
 ADULT = (64 / 32_561, 509, paper_delta(32_561))

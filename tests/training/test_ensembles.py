@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from paperlib.models import MLP
-from paperlib.training import DivergenceWarning, TrainingConfig, fit, fit_dp, fit_ensemble
+from paperlib.training import TrainingConfig, fit, fit_dp, fit_ensemble
 from paperlib.training.batches import generator
-from paperlib.training.ensembles import MLPStack
+from paperlib.training.ensembles import DivergenceWarning, MLPStack
 
 stacked = partial(fit_ensemble, device="cpu", progress=False)
 BINARY, MANY = (6, 8, 5, 1), (6, 8, 3)

@@ -12,16 +12,10 @@ import pytest
 import torch
 from torch import nn
 
-from paperlib.io import OutputError
-from paperlib.training import (
-    CheckpointError,
-    DivergenceWarning,
-    TrainingConfig,
-    TrainingDiverged,
-    fit,
-    fit_dp,
-    fit_ensemble,
-)
+from paperlib.io.files import OutputError
+from paperlib.training import TrainingConfig, fit, fit_dp, fit_ensemble
+from paperlib.training.ensembles import DivergenceWarning
+from paperlib.training.fitting import CheckpointError, TrainingDiverged
 from tests.interrupts import stopping
 from tests.refusals import refused
 

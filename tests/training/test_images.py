@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from paperlib.models.images import ImageArchitecture, as_input, build_image_model, image_logits
-from paperlib.training import TrainingConfig, TrainingDiverged, fit_dp
-from paperlib.training.fitting import CheckpointError, Saved
+from paperlib.models.images import build_image_model, image_logits
+from paperlib.models.images.build import ImageArchitecture, as_input
+from paperlib.training import TrainingConfig, fit_dp
+from paperlib.training.fitting import CheckpointError, Saved, TrainingDiverged
 from paperlib.training.images import ImageTraining, augmented, fit_images, images_per_second
 from tests.interrupts import stopping
 from tests.refusals import refused

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
-from paperlib.training import TrainingConfig, TrainingDiverged, fitting
-from paperlib.training.fitting import CheckpointError
+from paperlib.training import TrainingConfig, fitting
+from paperlib.training.fitting import CheckpointError, TrainingDiverged
 from paperlib.training.language import fit_language_model
 from tests.interrupts import stopping
 from tests.refusals import refused

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from paperlib import audit_texts
-from paperlib.audits import corpus_identifiers
 from paperlib.audits.document import AuditDocument
+from paperlib.audits.language.corpus import corpus_identifiers
 from paperlib.core.facts import Refusal
 from paperlib.data.text.pieces import ReadLog
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer

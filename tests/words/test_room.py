@@ -32,11 +32,12 @@ from paperlib.bounds import (
     combine_runs,
     limit_of_detection,
     plan_audit,
-    rank_limit_of_detection,
 )
-from paperlib.core import AuditResult, MembershipScores, json_ready
+from paperlib.bounds.ranks.detection import rank_limit_of_detection
+from paperlib.core import AuditResult, MembershipScores
 from paperlib.core.checks import find_ties
 from paperlib.core.facts import Refusal
+from paperlib.core.results import json_ready
 from paperlib.generators.text import copied_text
 from paperlib.io import read_scores
 from paperlib.reproduction.validity.dp_faults import made_up_records, train_with_fault

@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run, audit_ranks, epsilon_star
-from paperlib.core import (
-    AuditResult,
-    MembershipScores,
-    ScoreAudit,
-    reversed_direction,
-)
+from paperlib.core import AuditResult, MembershipScores, ScoreAudit
+from paperlib.core.direction import reversed_direction
 from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.words import directions
 from paperlib.words.verdict import (

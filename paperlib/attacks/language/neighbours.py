@@ -19,7 +19,8 @@ from paperlib.attacks.language.windows import (
     token_rows,
     windows,
 )
-from paperlib.core import FloatArray, IntArray, check_at_least
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_at_least
 
 _SPARE = 4  # proposals per neighbour: some give the same text, or none; chosen
 _FORBIDDEN = -1e30  # log-probability of what is never proposed; finite, so that differences are

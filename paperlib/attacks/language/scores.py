@@ -25,7 +25,8 @@ from paperlib.attacks.language.windows import (
     token_windows,
     windows,
 )
-from paperlib.core import FloatArray, check_at_least, check_in
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least, check_in
 
 OWN_PASS = ("loss", "min_k", "min_k_pp", "zlib", "hinge")
 REFERENCE = ("ratio", "difference")

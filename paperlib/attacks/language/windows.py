@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from paperlib.core import FloatArray, check_at_least, check_list
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least, check_list
 
 # Logits handled at once: memory does not grow with batch x vocabulary, and on a CPU they stay in
 # its cache.

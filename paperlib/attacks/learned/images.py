@@ -18,7 +18,8 @@ from paperlib.attacks.learned.interface import (
     Labelled,
 )
 from paperlib.attacks.learned.stacked_networks import fit_loss_modules
-from paperlib.core import FloatArray, check_at_least
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least
 from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.core import FloatArray, MembershipScores, check_at_least
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.checks import check_at_least
 
 Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
 """Function of scores and membership, higher is better."""

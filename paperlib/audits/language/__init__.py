@@ -1,7 +1,1 @@
-"""Audits of language models, by identifiers of their corpora and by texts; a name loads on first
-use.
-"""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+"""Audits of language models, by identifiers of their corpora, by texts and through a chat."""

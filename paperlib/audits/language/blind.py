@@ -14,7 +14,8 @@ from scipy.stats import hypergeom, mannwhitneyu
 
 from paperlib.attacks.language.windows import in_inference_mode
 from paperlib.audits.language.token_order import order_features
-from paperlib.core import FloatArray, MembershipScores, score_measures
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.intervals import score_measures
 from paperlib.words.audits import blind as words
 
 BLIND_LEVEL = 0.01

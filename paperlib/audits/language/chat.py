@@ -13,15 +13,15 @@ from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, open_corpus
 from paperlib.audits.language.language_model import without_look_alikes
 from paperlib.bounds import audit_ranks, rank_p_value
-from paperlib.core import IntArray, MembershipScores, ScoreAudit, check_in
-from paperlib.core.checks import check_at_least, check_confidence
+from paperlib.core import IntArray, MembershipScores, ScoreAudit
+from paperlib.core.checks import check_at_least, check_confidence, check_in
 from paperlib.core.facts import Refusal
 from paperlib.core.results import AuditResult
 from paperlib.data.text.corpora import Document
 from paperlib.data.text.pieces import ReadLog
-from paperlib.generators.identifiers import checked_kinds
 from paperlib.generators.identifiers.digests import hex_digits, uuid_version
 from paperlib.generators.identifiers.kind import casing
+from paperlib.generators.identifiers.kinds import checked_kinds
 from paperlib.report import progress
 from paperlib.report.audit.tables import TableSection
 from paperlib.words.audits import chat as words

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 from paperlib.attacks.language.completions import LearnedText
-from paperlib.core import check_choice
-from paperlib.core.checks import check_list
+from paperlib.core.checks import check_choice, check_list
 from paperlib.core.visible import visible_text
 
 On = Literal["all", "completions"]

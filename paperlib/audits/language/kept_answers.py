@@ -10,8 +10,7 @@ from typing import Any
 
 from filelock import SoftFileLease, Timeout
 
-from paperlib.io import config_hash, write_text
-from paperlib.io.files import output_error
+from paperlib.io.files import config_hash, output_error, write_text
 
 _OTHER_FILE = "name another file (--answers)"
 _ANOTHER_RUN = 2.0  # seconds to wait for the end of another run, or to see that it died

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, ranks_and_positions
-from paperlib.attacks.language import causal_neighbours, score_candidates
+from paperlib.attacks.language import score_candidates
 from paperlib.attacks.language.completions import LearnedText
+from paperlib.attacks.language.neighbours import causal_neighbours
 from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.document import AuditDocument, answer_of
@@ -20,9 +21,11 @@ from paperlib.audits.language.corpus import (
     is_fair,
     open_corpus,
 )
-from paperlib.bounds import audit_ranks, exposure, rank_limit_of_detection
+from paperlib.bounds import audit_ranks, exposure
 from paperlib.bounds.ranks.audit import RankAuditResult
-from paperlib.core import MembershipScores, ScoreAudit, check_choice
+from paperlib.bounds.ranks.detection import rank_limit_of_detection
+from paperlib.core import MembershipScores, ScoreAudit
+from paperlib.core.checks import check_choice
 from paperlib.core.facts import Refusal, RefusalCode, reasons
 from paperlib.data.text.corpora import Document
 from paperlib.data.text.pieces import ReadLog

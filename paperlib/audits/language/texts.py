@@ -27,16 +27,8 @@ from paperlib.audits.language.blind import (
 )
 from paperlib.audits.language.chat_templates import On, written_sides
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
-from paperlib.core import (
-    AuditResult,
-    Coins,
-    FloatArray,
-    MembershipScores,
-    ScoreAudit,
-    check_at_least,
-    check_choice,
-)
-from paperlib.core.checks import check_ids, check_in, check_list
+from paperlib.core import AuditResult, Coins, FloatArray, MembershipScores, ScoreAudit
+from paperlib.core.checks import check_at_least, check_choice, check_ids, check_in, check_list
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
 from paperlib.words.audits import completions

@@ -40,14 +40,9 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.releases.rows import check_one_draw
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import (
-    FloatArray,
-    IntArray,
-    MembershipScores,
-    RecallSearch,
-    ScoreAudit,
-    check_at_least,
-)
+from paperlib.core import FloatArray, IntArray, MembershipScores, ScoreAudit
+from paperlib.core.checks import check_at_least
+from paperlib.core.options import RecallSearch
 from paperlib.words.audits import panoramia_data as words
 
 Result = TypeVar("Result", PanoramiaResult, OneRunResult)

@@ -16,7 +16,7 @@ from paperlib.audits.panoramia.images import audit_images
 from paperlib.audits.panoramia.table import audit_table
 from paperlib.audits.panoramia.text import TextDefaults, audit_text
 from paperlib.audits.releases.records import check_records
-from paperlib.core import check_choice, did_you_mean
+from paperlib.core.checks import check_choice, did_you_mean
 from paperlib.core.reading import read_frames
 from paperlib.core.reading.files import read_file
 from paperlib.core.reading.headers import array_names, load_arrays

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from paperlib.audits.panoramia.game import largest_test
-from paperlib.core import FloatArray, IntArray, check_at_least, check_in
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_at_least, check_in
 from paperlib.report import progress
 from paperlib.words.audits import panoramia_data as words
 

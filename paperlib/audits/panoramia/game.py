@@ -7,16 +7,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned import Attack, AttackInputs, BoostedTrees, FittedAttack, Labelled
-from paperlib.attacks.learned.interface import joined
-from paperlib.core import (
-    FloatArray,
-    IntArray,
-    RecallSearch,
-    check_at_least,
-    check_choice,
-    check_confidence,
-)
+from paperlib.attacks.learned import Attack, BoostedTrees
+from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, Labelled, joined
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_at_least, check_choice, check_confidence
+from paperlib.core.options import RecallSearch
 
 Form = Literal["helpers", "paper"]
 FORMS: tuple[Form, ...] = get_args(Form)

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from paperlib.audits.panoramia.pools import Helper
-from paperlib.core import FloatArray, check_choice
-from paperlib.io import file_sha256
-from paperlib.models.images import classifier_for, image_logits, image_losses, pretrained_classifier
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_choice
+from paperlib.io.files import file_sha256
+from paperlib.models.images import classifier_for, image_logits, image_losses
+from paperlib.models.images.build import pretrained_classifier
 from paperlib.training.images import ImageTraining, fit_images
 
 

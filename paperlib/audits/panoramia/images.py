@@ -15,8 +15,7 @@ from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAu
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copied_members, copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model
-from paperlib.core import check_in, one_of_each
-from paperlib.core.checks import find_ties
+from paperlib.core.checks import check_in, find_ties, one_of_each
 from paperlib.core.facts import NAMES_GIVEN
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses

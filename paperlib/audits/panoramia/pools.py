@@ -12,9 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.attacks.learned import AttackInputs
-from paperlib.core import FloatArray, IntArray, check_in
-from paperlib.io import Cache, code_tag, config_hash, typed, user_cache_folder
+from paperlib.attacks.learned.interface import AttackInputs
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_in
+from paperlib.io import Cache, user_cache_folder
+from paperlib.io.cache import typed
+from paperlib.io.files import config_hash
+from paperlib.io.sources import code_tag
 
 Batch = tuple[Any, ...]
 """Arguments of a model: tables, arrays or lists of one length, such as (rows,) or (images, labels).

@@ -18,7 +18,9 @@ from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.one_run.search import RECALL_SEARCHES, Search
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, Guess, MembershipScores, RecallSearch, check_in
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.checks import check_in
+from paperlib.core.options import Guess, RecallSearch
 from paperlib.words.audits.panoramia_data import null_outcome
 from paperlib.words.designs import CONDITIONS, coin_assumption
 from paperlib.words.one_run import one_run_assumptions

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.learned import AttackInputs, LossScore, fit_best
+from paperlib.attacks.learned import fit_best
+from paperlib.attacks.learned.interface import AttackInputs, LossScore
 from paperlib.audits.panoramia.game import AuditConfig, Flags, GameSplit
 from paperlib.audits.panoramia.pools import Pool, Pools, Target, pools_cache
 from paperlib.audits.panoramia.results import AUDITS, AuditName, TargetAudits, TargetScores
 from paperlib.bounds import audit_panoramia
-from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_choice
-from paperlib.io import code_tag
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.checks import check_choice
+from paperlib.core.options import RecallSearch
+from paperlib.io.sources import code_tag
 from paperlib.report import progress
 
 Inputs = dict[str | None, tuple[AttackInputs, AttackInputs]]

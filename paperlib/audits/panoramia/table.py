@@ -16,8 +16,8 @@ from paperlib.audits.panoramia.memorization import copied_members, copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Model, Trainer
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.audits.releases.rows import check_kinds
-from paperlib.core import FloatArray, check_ids, check_in, did_you_mean, one_of_each
-from paperlib.core.checks import find_ties
+from paperlib.core import FloatArray, check_ids
+from paperlib.core.checks import check_in, did_you_mean, find_ties, one_of_each
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, checked_columns, is_name_like
 from paperlib.words.audits import panoramia_data as words

@@ -11,7 +11,8 @@ from paperlib.core import FloatArray, IntArray
 from paperlib.data.dataset import TableEncoder
 from paperlib.generators.tabular import checked_columns, is_name_like
 from paperlib.models import cross_entropy
-from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble, noise_for
+from paperlib.training import TrainingConfig, fit_ensemble, noise_for
+from paperlib.training.ensembles import MLPEnsemble
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.memorization import text_warnings
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model, check_model
-from paperlib.core import FloatArray, IntArray, check_at_least, check_in, one_of_each
-from paperlib.core.checks import find_ties
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_at_least, check_in, find_ties, one_of_each
 from paperlib.core.facts import NAMES_GIVEN
 from paperlib.generators.text import (
     ChunkTraining,

@@ -21,18 +21,10 @@ from paperlib.audits.releases.rows import (
     space_of,
     taken,
 )
-from paperlib.core import (
-    Coins,
-    Design,
-    FloatArray,
-    IntArray,
-    MembershipScores,
-    ScoreAudit,
-    check_confidence,
-    check_ids,
-    reversed_direction,
-)
-from paperlib.core.checks import one_of_each, unit_means
+from paperlib.core import Coins, FloatArray, IntArray, MembershipScores, ScoreAudit, check_ids
+from paperlib.core.checks import check_confidence, one_of_each, unit_means
+from paperlib.core.direction import reversed_direction
+from paperlib.core.options import Design
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
 from paperlib.words.audits import releases as words

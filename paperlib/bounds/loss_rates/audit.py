@@ -20,14 +20,8 @@ from paperlib.bounds.loss_rates.rates import (
     fit_normal,
     normals_epsilon,
 )
-from paperlib.core import (
-    AuditResult,
-    FloatArray,
-    check_choice,
-    check_confidence,
-    check_delta,
-    check_vector,
-)
+from paperlib.core import AuditResult, FloatArray
+from paperlib.core.checks import check_choice, check_confidence, check_delta, check_vector
 from paperlib.core.direction import reversed_direction
 from paperlib.core.scores import MembershipScores
 from paperlib.words import directions

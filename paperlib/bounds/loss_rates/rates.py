@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from paperlib.core import FloatArray, check_delta, check_vector
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_delta, check_vector
 
 _FIT_LEVEL = 0.01  # of the test that both normal fits must pass
 

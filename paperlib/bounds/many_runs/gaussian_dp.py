@@ -16,7 +16,8 @@ from paperlib.bounds.many_runs.clopper_pearson import (
     upper_rates,
 )
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN
-from paperlib.core import FloatArray, MembershipScores, check_confidence, check_delta
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.checks import check_confidence, check_delta
 from paperlib.words.many_runs import GAUSSIAN_CURVE, gaussian_dp_claim, gaussian_dp_headline
 
 

@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincc, betaln
 
 from paperlib.bounds.one_run.tails import last_refuted
-from paperlib.core import FloatArray, IntArray, check_in
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_in
 
 _LOG_BETA_PRIOR = math.log(math.pi)  # betaln(1/2, 1/2)
 _SHARP = 3.0  # nats of the point above q

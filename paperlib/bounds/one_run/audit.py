@@ -24,9 +24,16 @@ from paperlib.bounds.one_run.search import (
     search_thresholds,
 )
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
-from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
-from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
+from paperlib.core.checks import (
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_delta,
+)
 from paperlib.core.direction import check_scores, reversed_direction
+from paperlib.core.options import DeltaTerm, Design, Guess, Search
 from paperlib.core.results import AuditResult, json_ready, table
 from paperlib.core.scores import MembershipScores
 from paperlib.words import directions

@@ -36,17 +36,17 @@ from paperlib.bounds.one_run.search import (
     search_thresholds,
 )
 from paperlib.bounds.one_run.simulated_runs import SimulatedRuns, ranks_in_run
-from paperlib.core import (
-    Design,
-    FloatArray,
-    Guess,
-    IntArray,
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import (
     check_choice,
+    check_confidence,
     check_counts,
+    check_delta,
+    find_ties,
 )
-from paperlib.core.checks import check_confidence, check_delta, find_ties
 from paperlib.core.direction import check_scores, reversed_direction
 from paperlib.core.facts import Refusal
+from paperlib.core.options import Design, Guess
 from paperlib.core.scores import MembershipScores
 from paperlib.words import detection, directions, one_run, searches
 from paperlib.words.claims import ceiling_note, lower_bound_claim

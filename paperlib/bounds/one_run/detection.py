@@ -13,8 +13,16 @@ from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.fair_coins import fair_game
 from paperlib.bounds.one_run.guesses import path_of
 from paperlib.bounds.one_run.simulated_games import play_ends
-from paperlib.core import Design, FloatArray, Guess, MembershipScores, check_choice, check_in
-from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.checks import (
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_delta,
+    check_in,
+    check_nonnegative,
+)
+from paperlib.core.options import Design, Guess
 from paperlib.words import detection as words
 
 _BEYOND = 20  # records looked at beyond as many as are exposed, at each end

@@ -19,9 +19,15 @@ from paperlib.bounds.one_run.fair_coins import (
     score_warnings,
 )
 from paperlib.bounds.one_run.guesses import dyadic_path, guess_path
-from paperlib.core import Design, Sides, check_choice
-from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
+from paperlib.core.checks import (
+    FloatArray,
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_delta,
+)
 from paperlib.core.direction import check_scores, reversed_direction
+from paperlib.core.options import Design, Sides
 from paperlib.core.results import AuditResult
 from paperlib.core.scores import MembershipScores
 from paperlib.words import directions

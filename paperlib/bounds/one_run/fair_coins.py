@@ -20,8 +20,10 @@ import numpy as np
 from scipy.special import betainc
 
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.core import Design, IntArray, MembershipScores, check_at_least, check_choice
+from paperlib.core import IntArray, MembershipScores
+from paperlib.core.checks import check_at_least, check_choice
 from paperlib.core.facts import Adjacency
+from paperlib.core.options import Design
 from paperlib.core.results import AuditResult
 from paperlib.words import designs
 

@@ -17,8 +17,9 @@ from paperlib.bounds.one_run.guesses import dyadic_counts
 from paperlib.bounds.one_run.pilot import AttackLaw, laws_of_pilot
 from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
 from paperlib.bounds.one_run.tails import refuted_log_odds
-from paperlib.core import FloatArray, Guess, IntArray, MembershipScores, check_in
-from paperlib.core.checks import check_confidence, check_counts, check_delta
+from paperlib.core import FloatArray, IntArray, MembershipScores
+from paperlib.core.checks import check_confidence, check_counts, check_delta, check_in
+from paperlib.core.options import Guess
 
 MOST_EXAMPLES = 10_000_000
 SMALLEST_POWER = 0.5

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.bounds.one_run.adaptive import Bets, ends_of, reveal
-from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
+from paperlib.core import FloatArray, IntArray, MembershipScores
+from paperlib.core.options import Guess
 
 
 @dataclass(frozen=True, eq=False)

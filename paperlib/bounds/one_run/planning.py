@@ -16,10 +16,18 @@ from paperlib.bounds.one_run.forecast import (
     SimulatedAudit,
     lends_scores,
 )
-from paperlib.core import Guess, check_choice, check_in
-from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
+from paperlib.core.checks import (
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_delta,
+    check_in,
+)
 from paperlib.core.direction import reversed_direction
 from paperlib.core.facts import Refusal
+from paperlib.core.options import Guess
 from paperlib.core.results import AuditResult, table
 from paperlib.core.scores import MembershipScores
 from paperlib.words import directions

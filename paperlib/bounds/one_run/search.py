@@ -20,8 +20,8 @@ from paperlib.bounds.one_run.tails import (
     random_count_p_value,
     refuted_log_odds,
 )
-from paperlib.core import DeltaTerm, Guess, RecallSearch, Search, check_choice
-from paperlib.core.checks import FloatArray, IntArray
+from paperlib.core.checks import FloatArray, IntArray, check_choice
+from paperlib.core.options import DeltaTerm, Guess, RecallSearch, Search
 from paperlib.core.scores import MembershipScores
 from paperlib.words import searches
 

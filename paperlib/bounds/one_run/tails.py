@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, betaln, expit, xlog1py, xlogy
 
-from paperlib.core import DeltaTerm, FloatArray, IntArray
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.options import DeltaTerm
 
 NUMERICAL_MARGIN = (
     1e-11  # nats by which bounds are lowered, above the error of the special functions

@@ -14,9 +14,9 @@ from paperlib.bounds.one_run.fair_coins import (
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.bounds.output_sets.choices import DEFAULT_RULE, Method, SelectionRule, fit_output_set
 from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses
-from paperlib.core import Design, check_choice
-from paperlib.core.checks import check_confidence, check_delta
+from paperlib.core.checks import check_choice, check_confidence, check_delta
 from paperlib.core.direction import check_scores, reversed_direction
+from paperlib.core.options import Design
 from paperlib.core.results import AuditResult
 from paperlib.core.scores import MembershipScores
 from paperlib.words import directions

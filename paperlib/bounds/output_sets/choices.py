@@ -12,21 +12,17 @@ from scipy.special import betaincinv, expit, logit
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.bounds.output_sets.densities import RatioEstimate, at_least, estimate_ratio, spread_of
 from paperlib.bounds.output_sets.level_sets import Intervals, OutputSet, inside, overlap
-from paperlib.core import (
-    FloatArray,
-    IntArray,
-    MembershipScores,
-    check_choice,
-    check_scores,
-    check_vector,
-)
+from paperlib.core import FloatArray, IntArray, MembershipScores
 from paperlib.core.checks import (
+    check_choice,
     check_confidence,
     check_counts,
     check_delta,
     check_in,
     check_nonnegative,
+    check_vector,
 )
+from paperlib.core.direction import check_scores
 from paperlib.core.options import Sides
 
 Method = Literal["optimal", "whole", "top_bottom", "dp_sniper"]

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from paperlib.bounds.output_sets.level_sets import Intervals, intervals_of
-from paperlib.core import FloatArray, check_vector
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_vector
 
 _STEP = 8.0  # grid points per bandwidth
 _MARGIN = 6.0  # bandwidths kept free at each end of the grid

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.core import FloatArray, IntArray, MembershipScores, Sides
+from paperlib.core import FloatArray, IntArray, MembershipScores
 from paperlib.core.checks import check_choice, check_confidence, check_counts
+from paperlib.core.options import Sides
 
 Density = Callable[[FloatArray], ArrayLike]
 Mask = NDArray[np.bool_]

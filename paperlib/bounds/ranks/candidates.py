@@ -6,7 +6,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.core import FloatArray, IntArray, check_choice, check_counts, check_vector
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_choice, check_counts, check_vector
 
 _FEWEST = 20  # sets of which not every one has a tie by chance
 CandidateScores = ArrayLike | Sequence[ArrayLike]

@@ -5,8 +5,7 @@ from numpy.typing import ArrayLike
 
 from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown
 from paperlib.bounds.ranks.audit import audit_ranks
-from paperlib.core import check_counts, check_in, check_nonnegative
-from paperlib.core.checks import IntArray, check_vector
+from paperlib.core.checks import IntArray, check_counts, check_in, check_nonnegative, check_vector
 from paperlib.words import detection as words
 
 

@@ -15,8 +15,14 @@ from scipy.special import betaincinv, logit
 
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN, log_sf, published_p_value
 from paperlib.bounds.ranks.candidates import spread
-from paperlib.core import FloatArray, IntArray, check_choice
-from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import (
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_delta,
+    check_nonnegative,
+)
 from paperlib.core.options import DeltaTerm, RankBound
 
 # No sum of coins of variance s^2 takes one value with more probability than this over s.

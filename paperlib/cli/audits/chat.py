@@ -39,7 +39,7 @@ def audit_chat(
     from paperlib.audits.language.endpoint import ANSWER_TOKENS, ChatEndpoint
     from paperlib.audits.language.kept_answers import KeptAnswers
     from paperlib.data.text.pieces import ReadLog
-    from paperlib.io import config_hash
+    from paperlib.io.files import config_hash
 
     key = os.environ.get(key_variable, "").strip() if key_variable else ""
     if key_variable and not key:

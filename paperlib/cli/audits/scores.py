@@ -10,7 +10,8 @@ from paperlib.cli import options
 from paperlib.cli.gate import Wishes, with_wishes
 
 if TYPE_CHECKING:
-    from paperlib.audits import AuditDocument, Audits
+    from paperlib.audits.document import AuditDocument
+    from paperlib.audits.score_results import Audits
     from paperlib.core import ScoreAudit
     from paperlib.core.reading.scores import LoadedScores
 
@@ -40,9 +41,12 @@ def audit(
     """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML
     report.
     """
-    from paperlib.audits import SealedPlan, audit_scores
-    from paperlib.core import Coins, check_confidence, check_delta
-    from paperlib.io import file_sha256, read_scores
+    from paperlib.audits import audit_scores
+    from paperlib.audits.sealed_plan import SealedPlan
+    from paperlib.core import Coins
+    from paperlib.core.checks import check_confidence, check_delta
+    from paperlib.io import read_scores
+    from paperlib.io.files import file_sha256
 
     kind = options.kind_of(kind, losses)
     check_confidence(confidence)

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paperlib.core import check_at_least
+from paperlib.core.checks import check_at_least
 from paperlib.data.files import unavailable
 from paperlib.data.images.pixels import ImageSet, Pixels
-from paperlib.io import data_folder, file_sha256
+from paperlib.io import data_folder
+from paperlib.io.files import file_sha256
 from paperlib.io.progress import progress_bar
 
 SOURCE = "Liu, Luo, Wang and Tang (2015), Deep learning face attributes in the wild, CelebA"

@@ -12,7 +12,8 @@ import numpy as np
 
 from paperlib.data.dataset import Dataset, TableEncoder
 from paperlib.data.files import made_up, unavailable
-from paperlib.io import DownloadError, data_folder, fetch, write_text
+from paperlib.io import data_folder
+from paperlib.io.files import DownloadError, fetch, write_text
 
 SOURCE = (
     "Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, "

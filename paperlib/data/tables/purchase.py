@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core import check_at_least, check_in
+from paperlib.core.checks import check_at_least, check_in
 from paperlib.data.dataset import Dataset
 from paperlib.data.files import contents, made_up, unavailable
-from paperlib.io import DownloadError, data_folder, fetch, file_sha256
+from paperlib.io import data_folder
+from paperlib.io.files import DownloadError, fetch, file_sha256
 
 FEATURES = 600
 CLASSES = 100

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from paperlib.core import check_choice, check_in
+from paperlib.core.checks import check_choice, check_in
 from paperlib.core.packages import optional_package
 from paperlib.data.dataset import Dataset, TableEncoder
 

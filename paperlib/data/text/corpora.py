@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import yaml
 
-from paperlib.core import check_choice
+from paperlib.core.checks import check_choice
 from paperlib.core.reading.files import regular_file
 from paperlib.core.reading.limits import TooLargeError, check_size, in_bytes
 from paperlib.data.files import data_file

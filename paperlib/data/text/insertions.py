@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from paperlib.core import check_at_least, check_choice
+from paperlib.core.checks import check_at_least, check_choice
 from paperlib.data.files import unavailable
 from paperlib.io import data_folder
 

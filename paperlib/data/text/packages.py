@@ -16,9 +16,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from paperlib.core import check_choice
+from paperlib.core.checks import check_choice
 from paperlib.core.reading.tables import decoded
-from paperlib.io import atomic_file, canonical_json
+from paperlib.io.files import atomic_file, canonical_json
 from paperlib.io.progress import progress_bar
 
 PYPI = "https://pypi.org/pypi"

@@ -1,14 +1,6 @@
-from .kind import Form as Form
 from .kind import Identifier as Identifier
-from .kind import Kind as Kind
 from .kinds import KINDS as KINDS
 from .kinds import PAPER_KINDS as PAPER_KINDS
-from .kinds import checked_kinds as checked_kinds
 from .kinds import kinds_table as kinds_table
-from .scan import Candidate as Candidate
-from .scan import Scanner as Scanner
-from .scan import StreamScanner as StreamScanner
-from .scan import as_identifier as as_identifier
-from .scan import default_engine as default_engine
 from .scan import find_identifiers as find_identifiers
 from .scan import generate_identifiers as generate_identifiers

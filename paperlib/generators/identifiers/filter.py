@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 
-from paperlib.core import check_at_least, check_in
+from paperlib.core.checks import check_at_least, check_in
 from paperlib.generators.identifiers.kind import Identifier
 from paperlib.generators.identifiers.kinds import KINDS
 from paperlib.generators.identifiers.scan import generate_identifiers

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paperlib.core import check_at_least, check_choice
+from paperlib.core.checks import check_at_least, check_choice
 from paperlib.core.packages import optional_package
 from paperlib.generators.identifiers.kind import Form, Identifier, Kind
 from paperlib.generators.identifiers.kinds import checked_kinds

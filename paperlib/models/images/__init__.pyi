@@ -1,11 +1,4 @@
-from .build import ARCHITECTURES as ARCHITECTURES
-from .build import ImageArchitecture as ImageArchitecture
-from .build import as_input as as_input
 from .build import build_image_model as build_image_model
 from .build import classifier_for as classifier_for
-from .build import image_features as image_features
 from .build import image_logits as image_logits
 from .build import image_losses as image_losses
-from .build import parameters_of as parameters_of
-from .build import pretrained_classifier as pretrained_classifier
-from .networks import CosineFeatures as CosineFeatures

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, interpolate
 
-from paperlib.core import check_at_least, check_choice
+from paperlib.core.checks import check_at_least, check_choice
 from paperlib.core.packages import optional_package
 from paperlib.models.devices import as_tensor, evaluating
 from paperlib.models.images.networks import SMALL_SIDE, WideResNet, cnn, cnn4, cosine, mlp

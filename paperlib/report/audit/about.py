@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from paperlib.core import did_you_mean
+from paperlib.core.checks import did_you_mean
 from paperlib.core.reading.files import read_file
 
 _LONGEST = 100_000  # characters of a file

@@ -13,14 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.special import betaincinv
 
-from paperlib.core import (
-    FloatArray,
-    IntArray,
-    MembershipScores,
-    ScoreAudit,
-    ScoreMeasures,
-    round_down,
-)
+from paperlib.core import FloatArray, IntArray, MembershipScores, ScoreAudit, round_down
+from paperlib.core.intervals import ScoreMeasures
 
 _POINTS = 300
 _STYLE: dict[Any, Any] = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}

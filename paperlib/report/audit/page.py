@@ -9,17 +9,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from paperlib.core import (
-    RESULT_SCHEMA_VERSION,
-    AuditResult,
-    MembershipScores,
-    ScoreAudit,
-    ScoreMeasures,
-    json_ready,
-    score_measures,
-)
+from paperlib.core import AuditResult, MembershipScores, ScoreAudit
 from paperlib.core.direction import reversed_direction
 from paperlib.core.facts import Refusal
+from paperlib.core.intervals import ScoreMeasures, score_measures
+from paperlib.core.results import RESULT_SCHEMA_VERSION, json_ready
 from paperlib.core.sealed import sealed_hash
 from paperlib.report.audit.about import About, about_schema
 from paperlib.report.audit.tables import (

@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.core import (
-    AuditResult,
-    MembershipScores,
-    ScoreMeasures,
-    check_at_least,
-    round_down,
-    score_measures,
-)
+from paperlib.core import AuditResult, MembershipScores, round_down
+from paperlib.core.checks import check_at_least
+from paperlib.core.intervals import ScoreMeasures, score_measures
 from paperlib.core.results import round_up
 
 Names = Sequence[Any] | np.ndarray

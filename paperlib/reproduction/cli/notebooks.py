@@ -100,7 +100,8 @@ def _copied_to_measured(job: "running.Job", result_file: Path) -> Path:
     """Copy a result file to the folder of measured ones, and return where it lies; one of other
     parameters stays beside it.
     """
-    from paperlib.io import read_result, write_bytes
+    from paperlib.io import read_result
+    from paperlib.io.files import write_bytes
 
     target = job.project.measured / job.profile / f"{job.stem}.json"
     parameters = read_result(result_file).parameters

@@ -37,7 +37,7 @@ def sweep_notebook(
     others. The output is a table with a row per run, and for each setting the outcomes of all its
     seeds together.
     """
-    from paperlib.core import check_at_least
+    from paperlib.core.checks import check_at_least
     from paperlib.reproduction.sweeps import SweepError, sweep_place
 
     assignments = parameter or []
@@ -76,7 +76,7 @@ def sweep_notebook(
 
 def _table_name(profile: str, assignments: list[str]) -> str:
     """A file name that says profile and values, as far as a file name can."""
-    from paperlib.io import config_hash
+    from paperlib.io.files import config_hash
 
     name = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *assignments]))
     if len(name) > _LONGEST_NAME:

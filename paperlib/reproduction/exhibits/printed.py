@@ -6,7 +6,7 @@ from importlib.resources.abc import Traversable
 
 import pandas as pd
 
-from paperlib.core import check_choice
+from paperlib.core.checks import check_choice
 
 PAPERS = {
     "panoramia": "PANORAMIA",

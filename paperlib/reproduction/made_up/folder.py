@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 from paperlib.data.files import MANIFEST
-from paperlib.io import code_tag, file_sha256, write_text
-from paperlib.io.files import DATA_VARIABLE, user_cache_folder
+from paperlib.io.files import DATA_VARIABLE, file_sha256, user_cache_folder, write_text
+from paperlib.io.sources import code_tag
 from paperlib.io.temporary import temporary_folder
 
 HUB = "hub"

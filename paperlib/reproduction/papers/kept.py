@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from paperlib.io import Cache, code_tag, config_hash, user_cache_folder
+from paperlib.io import Cache, user_cache_folder
+from paperlib.io.files import config_hash
+from paperlib.io.sources import code_tag
 from paperlib.models.devices import default_device
 from paperlib.reproduction.sweeps import run_sweep
 

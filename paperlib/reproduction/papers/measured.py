@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from paperlib.io import file_sha256, read_result
+from paperlib.io import read_result
+from paperlib.io.files import file_sha256
 
 
 def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:

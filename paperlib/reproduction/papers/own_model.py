@@ -18,7 +18,8 @@ from paperlib.audits.panoramia.audit import AuditData
 from paperlib.audits.panoramia.pools import Model, Trainer
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
-from paperlib.core import MembershipScores, check_at_least, check_in
+from paperlib.core import MembershipScores
+from paperlib.core.checks import check_at_least, check_in
 from paperlib.data.tables.labelled import load_table
 from paperlib.generators.tabular import TableGenerator
 from paperlib.models import margin_loss

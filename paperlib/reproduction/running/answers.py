@@ -10,7 +10,7 @@ from typing import Any
 from paperlib.audits.document import Answer
 from paperlib.audits.document import answer_of as answer_of
 from paperlib.core import AuditResult
-from paperlib.io import RunResult
+from paperlib.io.files import RunResult
 from paperlib.report.display import RECORDS_FILE, keep_line
 
 _KEY = "answer"

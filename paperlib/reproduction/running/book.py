@@ -10,7 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.io import RunResult, file_sha256, lease, read_result, write_bytes, write_text
+from paperlib.io import read_result
+from paperlib.io.cache import lease
+from paperlib.io.files import RunResult, file_sha256, write_bytes, write_text
 from paperlib.reproduction.exhibits.printed import PAPERS
 from paperlib.reproduction.made_up import made_up_folder, made_up_variables
 from paperlib.reproduction.papers import landing

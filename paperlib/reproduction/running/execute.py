@@ -18,7 +18,7 @@ import nbformat
 from traitlets.config import Config
 
 from paperlib.core.visible import visible_lines, visible_text
-from paperlib.io import RunResult, file_sha256, write_result, write_text
+from paperlib.io.files import RunResult, file_sha256, write_result, write_text
 from paperlib.io.sources import Known
 from paperlib.io.temporary import temporary_folder
 from paperlib.report.display import (

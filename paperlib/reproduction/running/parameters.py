@@ -17,7 +17,7 @@ from typing import Any
 
 import nbformat
 
-from paperlib.core import did_you_mean
+from paperlib.core.checks import did_you_mean
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _ZERO = re.compile(r"(?<![\w.,-])0(?![\w.,])")

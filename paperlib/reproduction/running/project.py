@@ -63,7 +63,7 @@ class Project:
         stem = Path(name).name.removesuffix(".ipynb")
         path = self.notebooks / f"{stem}.ipynb"
         if not path.is_file():
-            from paperlib.core import did_you_mean  # the shell completes names without numpy
+            from paperlib.core.checks import did_you_mean  # the shell completes names without numpy
 
             stems = ", ".join(self.stems()) or "none yet"
             meant = did_you_mean(stem, self.stems())
@@ -98,7 +98,7 @@ class Project:
         """
         path = self.notebooks / "profiles" / f"{name}.yaml"
         if not path.is_file():
-            from paperlib.core import did_you_mean
+            from paperlib.core.checks import did_you_mean
 
             meant = did_you_mean(name, self.profiles())
             raise ValueError(

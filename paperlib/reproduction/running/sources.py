@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from paperlib.data.files import made_up
-from paperlib.io import code_tag, config_hash, file_sha256, imported_names, source_files
-from paperlib.io.sources import Known
+from paperlib.io.files import config_hash, file_sha256
+from paperlib.io.sources import Known, code_tag, imported_names, source_files
 from paperlib.report.provenance import PACKAGES, package_version
 from paperlib.reproduction.running.parameters import read_notebook
 from paperlib.reproduction.running.project import Project

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from paperlib.io import RunResult, lease, read_result, write_text
+from paperlib.io import read_result
+from paperlib.io.cache import lease
+from paperlib.io.files import RunResult, write_text
 from paperlib.reproduction.running.book import (
     finished_result,
     judged_notebooks,

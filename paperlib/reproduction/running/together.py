@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import IO, Any
 
-from paperlib.core import check_at_least
+from paperlib.core.checks import check_at_least
 from paperlib.io.sources import Known
 from paperlib.reproduction.made_up import made_up_folder
 from paperlib.reproduction.running.book import (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from paperlib.core import check_at_least
+from paperlib.core.checks import check_at_least
 from paperlib.io.cache import Arrays, Cache
 from paperlib.io.files import OutputError, config_hash
 from paperlib.io.progress import progress_bar

@@ -10,9 +10,6 @@ from scipy.special import ndtr
 
 from paperlib.bounds import (
     ErrorCounts,
-    OutputSetResult,
-    RankAuditResult,
-    SelectionRule,
     audit_clopper_pearson,
     audit_gaussian_dp,
     audit_output_set,
@@ -23,11 +20,13 @@ from paperlib.bounds import (
     epsilon_star_normals,
     fit_output_set,
     one_run_epsilon,
-    rank_success_probability,
 )
 from paperlib.bounds.many_runs.bayesian import posterior_cdf
-from paperlib.bounds.output_sets.choices import METHODS, Method
+from paperlib.bounds.output_sets.audit import OutputSetResult
+from paperlib.bounds.output_sets.choices import METHODS, Method, SelectionRule
 from paperlib.bounds.output_sets.level_sets import count_guesses
+from paperlib.bounds.ranks.audit import RankAuditResult
+from paperlib.bounds.ranks.p_values import rank_success_probability
 from paperlib.core import MembershipScores
 from paperlib.reproduction.validity import mechanisms as known
 from paperlib.reproduction.validity.coverage import (

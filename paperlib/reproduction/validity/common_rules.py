@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from paperlib.bounds import audit_gaussian_dp, clopper_pearson_epsilon
-from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
+from paperlib.bounds import audit_gaussian_dp
+from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon, epsilon_from_rates
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.reproduction.validity import mechanisms as known

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.bounds import (
-    audit_ranks,
-    limit_of_detection,
-    one_run_epsilon,
-    rank_limit_of_detection,
-)
+from paperlib.bounds import audit_ranks, limit_of_detection, one_run_epsilon
 from paperlib.bounds.one_run.combine import limit_of_runs, search_runs
 from paperlib.bounds.one_run.search import Hypothesis
-from paperlib.core import Guess, MembershipScores
+from paperlib.bounds.ranks.detection import rank_limit_of_detection
+from paperlib.core import MembershipScores
+from paperlib.core.options import Guess
 from paperlib.reproduction.validity.coverage import Case, ValidityConfig, simulate
 from paperlib.reproduction.validity.mechanisms import fair_bits
 from paperlib.reproduction.validity.one_run_cases import searched_epsilon

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, xlog1py, xlogy
 
-from paperlib.bounds import fair_coin_p_value, gaussian_dp_epsilon, rank_success_probability
-from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
+from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, fair_coin_p_value
+from paperlib.bounds.ranks.p_values import rank_success_probability
 from paperlib.core import FloatArray, IntArray, MembershipScores
 
 Draw = Callable[[np.random.Generator, int], MembershipScores]

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from paperlib.bounds import audit_f_dp, audit_one_run, f_dp_parameter, one_run_epsilon
+from paperlib.bounds import audit_f_dp, audit_one_run, one_run_epsilon
 from paperlib.bounds.one_run.adaptive import Bettor, Flags, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.combine import search_runs
+from paperlib.bounds.one_run.f_dp import f_dp_parameter
 from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
-from paperlib.core import FloatArray, Guess, MembershipScores, Search
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.options import Guess, Search
 from paperlib.reproduction.validity import mechanisms as known
 from paperlib.reproduction.validity.coverage import (
     DEFAULT_SHARE,

@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 
 from paperlib.bounds import (
-    FdpResult,
-    OneRunResult,
     audit_f_dp,
     audit_one_run,
     audit_output_set,
@@ -21,9 +19,12 @@ from paperlib.bounds import (
     ranks_from_scores,
     score_margins,
 )
+from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.bounds.one_run.f_dp import FdpResult
 from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
+from paperlib.core import FloatArray, IntArray, MembershipScores
+from paperlib.core.options import Guess
 from paperlib.reproduction.validity.mechanisms import gaussian, of_bits
 from paperlib.reproduction.validity.one_run_cases import searched_epsilon
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from paperlib.io import config_hash
+from paperlib.io.files import config_hash
 from paperlib.training.batches import shuffled
 from paperlib.training.config import TrainingConfig
 from paperlib.training.fitting import (

@@ -17,7 +17,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import brentq
 
-from paperlib.core import check_at_least, check_choice, check_in, check_nonnegative
+from paperlib.core.checks import check_at_least, check_choice, check_in, check_nonnegative
 from paperlib.core.packages import quiet
 from paperlib.training.config import TrainingConfig
 

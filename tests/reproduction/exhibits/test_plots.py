@@ -11,6 +11,7 @@ from matplotlib import pyplot as plt
 from paperlib import report
 from paperlib.report import tables
 from paperlib.report.figures import WIDTH, points_on_a_phone
+from paperlib.report.tables import format_cell
 from paperlib.reproduction.exhibits import plots
 from tests.refusals import refused
 
@@ -180,7 +181,7 @@ def test_whole_numbers_have_decimals_only_beside_others_and_no_lower_bound_is_sh
     shown,
 ):
     for value in (1.63089, 0.00123456, 12.3456789, 0.99999, 123456.7, 1e-9):
-        shown_value = float(report.format_cell(value, down=True))
+        shown_value = float(format_cell(value, down=True))
         assert value - max(0.01, 0.1 * min(value, 0.1)) <= shown_value <= value
     frame = pd.DataFrame({"some_size": [100.0, 400.0], "rate": [1.0, 1.25], "count": [1, 2]})
     report.show_table(frame, name="a", caption="c", columns="some_size, rate, count")

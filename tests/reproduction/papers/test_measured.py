@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from paperlib.io import RunResult, file_sha256, read_result, write_result
+from paperlib.io import read_result
+from paperlib.io.files import RunResult, file_sha256, write_result
 from paperlib.reproduction import running
 from paperlib.reproduction.papers.measured import measured_table
 from paperlib.reproduction.papers.verdict.evidence import from_dict

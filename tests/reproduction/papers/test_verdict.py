@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, t
 
-from paperlib.io import RunResult
+from paperlib.io.files import RunResult
 from paperlib.report import display
 from paperlib.reproduction.exhibits import paper_table
 from paperlib.reproduction.papers.verdict import Estimate, Evidence, Scale, pages, record, records

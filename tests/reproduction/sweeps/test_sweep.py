@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from paperlib.io import OutputError
+from paperlib.io.files import OutputError
 from paperlib.report.provenance import gpu_name
 from paperlib.reproduction.sweeps import (
     Place,

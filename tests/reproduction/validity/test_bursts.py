@@ -11,8 +11,9 @@ from scipy.sparse import coo_array, eye_array, hstack, vstack
 from scipy.special import expit
 from scipy.stats import binom, chisquare
 
-from paperlib.bounds import f_dp_parameter, one_run_epsilon
+from paperlib.bounds import one_run_epsilon
 from paperlib.bounds.one_run import anytime
+from paperlib.bounds.one_run.f_dp import f_dp_parameter
 from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.reproduction.validity import mechanisms
 

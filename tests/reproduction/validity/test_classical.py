@@ -5,10 +5,10 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import binom
 
-from paperlib.bounds import ErrorCounts, clopper_pearson_epsilon, gaussian_dp_epsilon
+from paperlib.bounds import ErrorCounts
 from paperlib.bounds.many_runs.bayesian import posterior_cdf
-from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
-from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
+from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon, epsilon_from_rates
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon, gaussian_dp_mu
 
 RUNS = 60
 GRID = np.arange(RUNS + 1)[:, None], RUNS, np.arange(RUNS + 1)[None, :], RUNS

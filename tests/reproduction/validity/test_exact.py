@@ -13,6 +13,7 @@ from scipy.special import expit
 from paperlib import bounds
 from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.bounds.one_run.search import run_recall_test
+from paperlib.bounds.ranks.p_values import rank_success_probability
 from paperlib.core import MembershipScores
 
 M = 9
@@ -77,7 +78,7 @@ def test_curve_search_is_valid_exactly_and_the_best_of_all_counts_is_caught():
 
 def rank_error(found, sizes, epsilon):
     """Chance that a rank audit exceeds epsilon under k-valued randomized response."""
-    return chance_above(found, HITS == 1, bounds.rank_success_probability(sizes, epsilon), epsilon)
+    return chance_above(found, HITS == 1, rank_success_probability(sizes, epsilon), epsilon)
 
 
 @pytest.mark.parametrize("sizes", [np.full(M, 3), np.resize([2, 9], M)])

@@ -7,9 +7,11 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from paperlib.bounds import audit_one_run, f_dp_parameter, one_run_epsilon
+from paperlib.bounds import audit_one_run, one_run_epsilon
 from paperlib.bounds.one_run.anytime import log_mixture, sharp_share
-from paperlib.core import MembershipScores, reversed_direction
+from paperlib.bounds.one_run.f_dp import f_dp_parameter
+from paperlib.core import MembershipScores
+from paperlib.core.direction import reversed_direction
 
 EPSILONS = (0.0, 0.3, 1.0, 3.0)
 

@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from paperlib.bounds import (
-    SelectionRule,
-    audit_output_set,
-    audit_panoramia,
-    fit_output_set,
-    one_run_epsilon,
-    ratio_scores,
-)
+from paperlib.bounds import audit_output_set, audit_panoramia, fit_output_set, one_run_epsilon
 from paperlib.bounds.one_run.search import run_recall_test
+from paperlib.bounds.output_sets.choices import SelectionRule, ratio_scores
 from paperlib.bounds.output_sets.level_sets import count_guesses
 from paperlib.reproduction.validity.mechanisms import close_generator, laplace, no_leakage
 from tests.refusals import refused

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import comb
 from scipy.stats import binom
 
-from paperlib.bounds import audit_ranks, rank_epsilon, rank_p_value, rank_success_probability
-from paperlib.bounds.ranks.p_values import poisson_binomial
+from paperlib.bounds import audit_ranks, rank_epsilon, rank_p_value
+from paperlib.bounds.ranks.p_values import poisson_binomial, rank_success_probability
 from paperlib.reproduction.validity.mechanisms import burst_chance, with_bursts
 
 LEVEL = 0.05

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from paperlib.bounds import combine_runs, one_run_epsilon, rank_scores
-from paperlib.bounds.one_run.combine import ENDS, paths_in_turn, search_runs
+from paperlib.bounds import combine_runs, one_run_epsilon
+from paperlib.bounds.one_run.combine import ENDS, paths_in_turn, rank_scores, search_runs
 from paperlib.bounds.one_run.guesses import GuessPath, guess_path
 from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import MembershipScores

@@ -20,10 +20,11 @@ from paperlib.bounds import (
     audit_panoramia,
     audit_ranks,
     epsilon_star,
-    gaussian_dp_epsilon,
     ranks_from_scores,
 )
-from paperlib.core import AuditResult, MembershipScores, check_at_least, check_confidence, check_in
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
+from paperlib.core import AuditResult, MembershipScores
+from paperlib.core.checks import check_at_least, check_confidence, check_in
 from paperlib.reproduction.papers.comparison.targets import AuditTarget
 from paperlib.reproduction.papers.settings import settings_beside
 

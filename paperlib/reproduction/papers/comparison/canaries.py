@@ -11,7 +11,8 @@ import torch
 
 from paperlib.attacks.language import score_texts
 from paperlib.bounds import audit_one_run
-from paperlib.core import MembershipScores, check_at_least, toss_coins
+from paperlib.core import MembershipScores, toss_coins
+from paperlib.core.checks import check_at_least
 from paperlib.generators.canaries import TEXT_KINDS, make_canaries, planted_order
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 from paperlib.reproduction.papers.natural_identifiers.planted import source_words

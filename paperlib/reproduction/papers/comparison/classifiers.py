@@ -11,12 +11,14 @@ import pandas as pd
 import torch
 from sklearn.datasets import load_digits
 
-from paperlib.core import FloatArray, check_at_least, check_in
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least, check_in
 from paperlib.generators.table_filter import FilteredGenerator
 from paperlib.report import used_data
 from paperlib.reproduction.papers.comparison.targets import AuditTarget, TrainedConfig
 from paperlib.reproduction.papers.kept import cached_arrays
-from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble
+from paperlib.training import TrainingConfig, fit_ensemble
+from paperlib.training.ensembles import MLPEnsemble
 
 _LABEL = "label"
 _RECORDS, _CANDIDATES = 1, 2  # streams of a seed: of the drawn records, and of orders of labels

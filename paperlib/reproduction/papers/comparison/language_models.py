@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from paperlib.attacks.language import score_texts
-from paperlib.core import FloatArray, check_at_least
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least
 from paperlib.report import used_data
 from paperlib.reproduction.papers.comparison.targets import AuditTarget, TrainedConfig
 from paperlib.reproduction.papers.kept import cached_arrays

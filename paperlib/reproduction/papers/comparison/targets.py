@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.training import TrainingConfig, epsilon_of, noise_for, replacement_epsilon
+from paperlib.training import TrainingConfig, epsilon_of, noise_for
+from paperlib.training.private.accounting import replacement_epsilon
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

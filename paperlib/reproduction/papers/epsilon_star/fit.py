@@ -19,7 +19,8 @@ from sklearn.mixture import GaussianMixture
 
 from paperlib.bounds import epsilon_star
 from paperlib.bounds.loss_rates.rates import ceiling, definition_terms
-from paperlib.core import FloatArray, check_at_least
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least
 from paperlib.data import Dataset
 from paperlib.report import progress
 from paperlib.reproduction.papers.epsilon_star.landscape_models import (
@@ -27,7 +28,7 @@ from paperlib.reproduction.papers.epsilon_star.landscape_models import (
     landscape_models,
     train_models,
 )
-from paperlib.training import paper_delta
+from paperlib.training.private.accounting import paper_delta
 
 TESTS = ("paper", "held out", "same sample")
 """Evaluation scores against as many draws of a mixture that was fitted to other scores (Appendix

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.core import check_choice
+from paperlib.core.checks import check_choice
 from paperlib.reproduction.papers.epsilon_star.landscape_models import LandscapeConfig
 from paperlib.reproduction.papers.settings import settings_beside
 

@@ -35,7 +35,7 @@ from paperlib.reproduction.papers.epsilon_star.resampled_models import (
     ResampledConfig,
     resampled_losses,
 )
-from paperlib.training import paper_delta, privacy_of
+from paperlib.training.private.accounting import paper_delta, privacy_of
 
 _SETTINGS = ("epochs", "batch_size", "clip_norm", "microbatches")
 

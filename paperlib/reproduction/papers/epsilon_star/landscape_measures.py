@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from paperlib.bounds import (
-    EpsilonStarResult,
-    audit_one_run,
-    audit_output_set,
-    epsilon_star,
-    epsilon_star_normals,
-)
+from paperlib.bounds import audit_one_run, audit_output_set, epsilon_star, epsilon_star_normals
+from paperlib.bounds.loss_rates.audit import EpsilonStarResult
 from paperlib.bounds.loss_rates.rates import NormalFit, NoSpreadError
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.io import Cache, code_tag
+from paperlib.io import Cache
+from paperlib.io.sources import code_tag
 
 MEASURES = (
     "epsilon_star",

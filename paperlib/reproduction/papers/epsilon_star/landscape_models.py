@@ -13,17 +13,13 @@ from typing import Any
 
 import torch
 
-from paperlib.core import check_at_least
+from paperlib.core.checks import check_at_least
 from paperlib.data import Dataset, load
 from paperlib.reproduction.papers.kept import kept_runs
 from paperlib.reproduction.sweeps import SCHEDULER_VARIABLE
-from paperlib.training import (
-    DivergenceWarning,
-    TrainingConfig,
-    fit_ensemble,
-    noise_for,
-    paper_delta,
-)
+from paperlib.training import TrainingConfig, fit_ensemble, noise_for
+from paperlib.training.ensembles import DivergenceWarning
+from paperlib.training.private.accounting import paper_delta
 
 _LARGE = (
     100_000  # records from which few models are trained at once, so that a killed run loses minutes

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from paperlib.core import FloatArray, check_at_least
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least
 from paperlib.reproduction.papers.epsilon_star.landscape_models import landscape_data, train_models
 from paperlib.reproduction.papers.kept import kept_runs
-from paperlib.training import TrainingConfig, noise_for, paper_delta
+from paperlib.training import TrainingConfig, noise_for
+from paperlib.training.private.accounting import paper_delta
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,17 +13,12 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import gamma, laplace
 
-from paperlib.bounds import (
-    EpsilonStarResult,
-    epsilon_star,
-    epsilon_star_from_rates,
-    epsilon_star_normals,
-)
-from paperlib.bounds.loss_rates.audit import IntervalMethod, Method
+from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
+from paperlib.bounds.loss_rates.audit import EpsilonStarResult, IntervalMethod, Method
 from paperlib.bounds.loss_rates.rates import NormalFit
 from paperlib.core import FloatArray
 from paperlib.reproduction.papers.epsilon_star.landscape_measures import fits_of
-from paperlib.training import paper_delta
+from paperlib.training.private.accounting import paper_delta
 
 EMPIRICAL_LOW = 0.001
 """Appendix B: the empirical version uses rates in (0.001, 0.999)."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from paperlib.report import format_cell
+from paperlib.report.tables import format_cell
 
 _FLOAT_ERROR = 1e-9  # of a distance that is computed from decimal numbers
 

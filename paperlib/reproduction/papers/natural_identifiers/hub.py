@@ -22,11 +22,12 @@ from paperlib.audits.language.corpus import (
     skipped_table,
 )
 from paperlib.audits.language.language_model import without_look_alikes
-from paperlib.core import FloatArray, check_at_least
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least
 from paperlib.data.text.corpora import corpus_files
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, generate_identifiers
-from paperlib.io import config_hash
+from paperlib.io.files import config_hash
 from paperlib.models.language import load_language_model, model_stamp, parameter_count
 from paperlib.report import progress
 from paperlib.reproduction.exhibits import paper_table

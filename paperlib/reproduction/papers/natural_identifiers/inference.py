@@ -12,7 +12,8 @@ import pandas as pd
 
 from paperlib.attacks.dataset_inference import SCHEDULES, infer_by_schedule
 from paperlib.audits.candidates import CandidateScores
-from paperlib.core import FloatArray, share_interval
+from paperlib.core import FloatArray
+from paperlib.core.intervals import share_interval
 from paperlib.report import progress
 from paperlib.reproduction.papers.natural_identifiers.planted import PlantedConfig
 

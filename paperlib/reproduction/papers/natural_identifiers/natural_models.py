@@ -16,11 +16,13 @@ import transformers
 
 from paperlib.attacks.language.windows import encode
 from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, open_corpus
-from paperlib.core import FloatArray, check_at_least, check_choice
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least, check_choice
 from paperlib.data.files import DataUnavailableError, data_file
 from paperlib.data.text.corpora import Document
-from paperlib.generators.identifiers import checked_kinds, find_identifiers, generate_identifiers
-from paperlib.io import config_hash
+from paperlib.generators.identifiers import find_identifiers, generate_identifiers
+from paperlib.generators.identifiers.kinds import checked_kinds
+from paperlib.io.files import config_hash
 from paperlib.models.devices import default_device
 from paperlib.models.language import NO_REMOTE_CODE, new_language_model, wrap_tokenizer
 from paperlib.report import progress

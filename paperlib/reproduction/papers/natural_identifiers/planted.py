@@ -14,9 +14,11 @@ from paperlib.attacks.language import score_candidates
 from paperlib.attacks.language.windows import encode, flattened
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.language.corpus import FoundIdentifier, open_corpus
-from paperlib.core import FloatArray, check_at_least
-from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
-from paperlib.io import config_hash
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least
+from paperlib.generators.identifiers import KINDS, generate_identifiers
+from paperlib.generators.identifiers.kinds import checked_kinds
+from paperlib.io.files import config_hash
 from paperlib.models.devices import default_device
 from paperlib.models.language import new_language_model, train_tokenizer, wrap_tokenizer
 from paperlib.reproduction.papers.kept import cached_arrays

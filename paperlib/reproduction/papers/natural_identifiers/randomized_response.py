@@ -12,8 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from paperlib.bounds import audit_ranks, rank_epsilon, rank_success_probability
-from paperlib.core import DeltaTerm, FloatArray, RankBound, check_choice
+from paperlib.bounds import audit_ranks, rank_epsilon
+from paperlib.bounds.ranks.p_values import rank_success_probability
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_choice
+from paperlib.core.options import DeltaTerm, RankBound
 
 MECHANISMS = ("randomized response", "subset selection")
 DELTA_TERMS: tuple[DeltaTerm, ...] = ("published", "sharp")

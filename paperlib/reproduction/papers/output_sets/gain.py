@@ -16,12 +16,18 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import stdtrit
 
-from paperlib.bounds import SelectionRule
 from paperlib.bounds.one_run.audit import one_run_epsilon
-from paperlib.bounds.output_sets.choices import CHOICES, Selection, choose_optimal, selection_of
+from paperlib.bounds.output_sets.choices import (
+    CHOICES,
+    Selection,
+    SelectionRule,
+    choose_optimal,
+    selection_of,
+)
 from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses, line_of, log_ratio
-from paperlib.core import FloatArray, MembershipScores, check_choice
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.checks import check_choice
 from paperlib.reproduction.papers.settings import settings_beside
 
 MECHANISMS = ("laplace", "gaussian")

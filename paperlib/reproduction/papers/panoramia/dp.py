@@ -31,7 +31,7 @@ from paperlib.reproduction.papers.panoramia.results import (
     null_samples,
 )
 from paperlib.reproduction.papers.verdict import Estimate, Evidence
-from paperlib.training import replacement_epsilon
+from paperlib.training.private.accounting import replacement_epsilon
 
 STANDS_FOR = ("ResNet18", "WRN-16-4")
 """The paper's two families, Tables 7 and 8, in the order of ours."""

@@ -24,7 +24,8 @@ from paperlib.bounds import (
     audit_ranks,
     score_margins,
 )
-from paperlib.core import FloatArray, MembershipScores, check_at_least, check_in, check_nonnegative
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.checks import check_at_least, check_in, check_nonnegative
 from paperlib.report import progress
 
 

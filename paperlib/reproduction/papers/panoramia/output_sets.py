@@ -14,8 +14,10 @@ from paperlib.audits.panoramia.game import AuditConfig, Flags
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.bounds import SelectionRule, fit_output_set, one_run_epsilon, ratio_scores
-from paperlib.core import FloatArray, MembershipScores, RecallSearch
+from paperlib.bounds import fit_output_set, one_run_epsilon
+from paperlib.bounds.output_sets.choices import SelectionRule, ratio_scores
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.options import RecallSearch
 
 CHOSEN_FOR: dict[str, Literal["both", "members"]] = {
     "output set": "members",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from paperlib.core import share_interval
+from paperlib.core.intervals import share_interval
 from paperlib.reproduction.papers.verdict.evidence import Term
 from paperlib.reproduction.papers.verdict.samples import Estimate, Sample
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from paperlib.core import check_choice
+from paperlib.core.checks import check_choice
 from paperlib.reproduction.exhibits import paper_table, targets
 from paperlib.reproduction.papers.verdict.earlier import values_of_today
 from paperlib.reproduction.papers.verdict.samples import Estimate, Sample

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import pandas as pd
 
-from paperlib.io import RunResult
+from paperlib.io.files import RunResult
 from paperlib.report.tables import pipe_table
 from paperlib.reproduction.exhibits.printed import PAPERS
 from paperlib.reproduction.papers.verdict.evidence import TargetRule, rules

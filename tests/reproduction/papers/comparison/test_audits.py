@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.bounds import gaussian_dp_epsilon
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.reproduction.papers.comparison import audits
 from paperlib.reproduction.papers.comparison.audits import BOUNDS, compare_audits
 from paperlib.reproduction.papers.comparison.classifiers import (

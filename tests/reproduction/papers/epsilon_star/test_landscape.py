@@ -25,7 +25,8 @@ from paperlib.reproduction.papers.epsilon_star.landscape_measures import (
     two_interval_epsilon,
 )
 from paperlib.reproduction.papers.measured import measured_table
-from paperlib.training import epsilon_of, paper_delta
+from paperlib.training import epsilon_of
+from paperlib.training.private.accounting import paper_delta
 from tests.interrupts import stopping
 from tests.refusals import refused
 

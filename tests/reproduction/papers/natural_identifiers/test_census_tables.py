@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import poisson
 
 from paperlib.data.text.corpora import Document
-from paperlib.generators.identifiers import KINDS, PAPER_KINDS, as_identifier
+from paperlib.generators.identifiers import KINDS, PAPER_KINDS
+from paperlib.generators.identifiers.scan import as_identifier
 from paperlib.reproduction.papers.natural_identifiers.census import tables
 from paperlib.reproduction.papers.natural_identifiers.census.corpus import take_census
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, random_ones

@@ -14,7 +14,8 @@ import pytest
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.core import MembershipScores
-from paperlib.io import RunResult, file_sha256, read_result, write_result
+from paperlib.io import read_result
+from paperlib.io.files import RunResult, file_sha256, write_result
 from paperlib.reproduction.papers.measured import measured_table
 from paperlib.reproduction.papers.output_sets import dpsgd, dpsgd_models
 from paperlib.reproduction.papers.output_sets.claims import dpsgd_evidence

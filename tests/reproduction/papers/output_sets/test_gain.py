@@ -13,9 +13,9 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import binom, norm
 
-from paperlib.bounds import SelectionRule, audit_output_set
+from paperlib.bounds import audit_output_set
 from paperlib.bounds.one_run.audit import one_run_epsilon
-from paperlib.bounds.output_sets.choices import selection_of
+from paperlib.bounds.output_sets.choices import SelectionRule, selection_of
 from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.core import MembershipScores
 from paperlib.reproduction.papers.output_sets import claims, shapes

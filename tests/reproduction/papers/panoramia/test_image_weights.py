@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from paperlib.audits.panoramia import image_models
-from paperlib.models.images import pretrained_classifier
+from paperlib.models.images.build import pretrained_classifier
 from tests.refusals import refused
 
 timm = pytest.importorskip("timm")

@@ -17,15 +17,9 @@ import pandas as pd
 from paperlib.data.text.corpora import CorpusFile, corpus_files
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Piece, Reading, ReadLog
-from paperlib.generators.identifiers import (
-    KINDS,
-    PAPER_KINDS,
-    Candidate,
-    Scanner,
-    StreamScanner,
-    checked_kinds,
-    default_engine,
-)
+from paperlib.generators.identifiers import KINDS, PAPER_KINDS
+from paperlib.generators.identifiers.kinds import checked_kinds
+from paperlib.generators.identifiers.scan import Candidate, Scanner, StreamScanner, default_engine
 from paperlib.reproduction.sweeps import run_sweep
 
 _UNIT_BYTES = 32 * 2**20

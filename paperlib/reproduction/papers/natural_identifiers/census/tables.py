@@ -14,16 +14,10 @@ from scipy.stats import chi2
 from paperlib.data.text.corpora import CorpusFile, Document, corpus_files, installed_text
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Piece, Reading, ReadLog
-from paperlib.generators.identifiers import (
-    KINDS,
-    PAPER_KINDS,
-    Identifier,
-    Scanner,
-    StreamScanner,
-    checked_kinds,
-    find_identifiers,
-)
+from paperlib.generators.identifiers import KINDS, PAPER_KINDS, Identifier, find_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
+from paperlib.generators.identifiers.kinds import checked_kinds
+from paperlib.generators.identifiers.scan import Scanner, StreamScanner
 from paperlib.reproduction.exhibits import paper_table
 from paperlib.reproduction.papers.natural_identifiers.census.corpus import Census
 from paperlib.reproduction.papers.settings import settings_beside

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core import IntArray, check_at_least, check_choice, check_in
+from paperlib.core import IntArray
+from paperlib.core.checks import check_at_least, check_choice, check_in
 from paperlib.data.images.pixels import ImageSet, Pixels, posterise, shrink
 from paperlib.data.registry import load_images
 

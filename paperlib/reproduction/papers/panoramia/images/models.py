@@ -13,14 +13,9 @@ from torch import nn
 
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.pools import Target
-from paperlib.models.images import (
-    ARCHITECTURES,
-    CosineFeatures,
-    as_input,
-    classifier_for,
-    image_logits,
-    image_losses,
-)
+from paperlib.models.images import classifier_for, image_logits, image_losses
+from paperlib.models.images.build import ARCHITECTURES, as_input
+from paperlib.models.images.networks import CosineFeatures
 from paperlib.reproduction.papers.panoramia.images.data import Images, LabelledImages
 from paperlib.training import TrainingConfig, fit_dp, fit_ensemble, noise_for
 from paperlib.training.images import ImageTraining, fit_images, flops_per_image, images_per_second

@@ -28,15 +28,10 @@ from paperlib.audits.panoramia.pools import (
 )
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning
-from paperlib.core import (
-    FloatArray,
-    IntArray,
-    check_at_least,
-    check_confidence,
-    check_in,
-    share_interval,
-)
-from paperlib.io import code_tag
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_at_least, check_confidence, check_in
+from paperlib.core.intervals import share_interval
+from paperlib.io.sources import code_tag
 from paperlib.report import progress
 from paperlib.reproduction.papers.panoramia.tables.pools import (
     PartSizes,

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned import AttackInputs, LossScore
+from paperlib.attacks.learned.interface import AttackInputs, LossScore
 from paperlib.attacks.shadow import lira_online
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit
 from paperlib.audits.panoramia.pools import Pool, Pools, part_key, pools_cache
 from paperlib.core import FloatArray, IntArray
-from paperlib.io import code_tag
+from paperlib.io.sources import code_tag
 from paperlib.reproduction.papers.panoramia.tables.pools import (
     TabularConfig,
     TabularRows,

@@ -22,7 +22,8 @@ from paperlib.audits.panoramia.pools import (
     pools_of,
 )
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
-from paperlib.core import FloatArray, check_at_least, check_choice
+from paperlib.core import FloatArray
+from paperlib.core.checks import check_at_least, check_choice
 from paperlib.data.tables.labelled import LabelledTable, load_table
 from paperlib.generators.table_filter import (
     ConfidentlySynthetic,
@@ -37,7 +38,7 @@ from paperlib.generators.tabular import (
     TableGenerator,
     checked_columns,
 )
-from paperlib.io import code_tag
+from paperlib.io.sources import code_tag
 from paperlib.reproduction.papers.panoramia.tables.shadows import (
     OFFLINE,
     STRONGER,

@@ -17,7 +17,7 @@ from paperlib.attacks.shadow import lira_offline, rmia
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
 from paperlib.core import FloatArray
 from paperlib.models import cross_entropy
-from paperlib.training import MLPEnsemble
+from paperlib.training.ensembles import MLPEnsemble
 
 STRONGER: Mapping[str, str] = {
     "lira_offline": "LiRA (offline)",

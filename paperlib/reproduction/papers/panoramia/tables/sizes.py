@@ -6,7 +6,7 @@ from typing import Any
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.table_models import Learning
-from paperlib.core import check_choice
+from paperlib.core.checks import check_choice
 from paperlib.reproduction.papers.panoramia.tables.pools import PartSizes, TabularConfig
 from paperlib.reproduction.papers.settings import settings_beside
 

@@ -33,7 +33,7 @@ from paperlib.generators.text import (
     train_on_chunks,
     with_start,
 )
-from paperlib.io import code_tag
+from paperlib.io.sources import code_tag
 from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
 from paperlib.reproduction.papers.kept import machine

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core import IntArray, check_in
+from paperlib.core import IntArray
+from paperlib.core.checks import check_in
 from paperlib.data.text.sets import text_documents
 from paperlib.generators.text import ChunkTraining
 from paperlib.models.language import train_tokenizer

@@ -11,7 +11,7 @@ from paperlib.attacks.learned.loss_summaries import LossSummaries
 from paperlib.attacks.learned.text import TextClassifier
 from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Pools, cached_pools
-from paperlib.core import check_in
+from paperlib.core.checks import check_in
 from paperlib.reproduction.exhibits import paper_table
 from paperlib.reproduction.papers.panoramia.text.bench import TextBench
 from paperlib.reproduction.papers.panoramia.text.data import TextConfig

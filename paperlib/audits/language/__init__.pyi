@@ -1,2 +1,0 @@
-from .language_model import audit_language_model as audit_language_model
-from .language_model import audited_identifiers as audited_identifiers
