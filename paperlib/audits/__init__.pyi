@@ -8,7 +8,6 @@ from .language.chat import audit_chat as audit_chat
 from .language.chat import chat_questions as chat_questions
 from .language.language_model import audit_language_model as audit_language_model
 from .language.texts import audit_texts as audit_texts
-from .model_losses import losses as losses
 from .panoramia.audit import audit_model as audit_model
 from .panoramia.images import audit_images as audit_images
 from .panoramia.images import bring_images as bring_images
@@ -16,9 +15,10 @@ from .panoramia.table import audit_table as audit_table
 from .panoramia.table import bring_table as bring_table
 from .panoramia.text import audit_text as audit_text
 from .panoramia.text import bring_text as bring_text
-from .receipt import verify_receipt as verify_receipt
+from .planned.receipt import verify_receipt as verify_receipt
+from .planned.sealed_plan import seal_plan as seal_plan
+from .record_losses.model_losses import losses as losses
 from .releases.audit import audit_release as audit_release
 from .scores import audit as audit
 from .scores import audit_losses as audit_losses
 from .scores import audit_scores as audit_scores
-from .sealed_plan import seal_plan as seal_plan

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.audits.sealed_plan import SealedPlan, record_facts
+from paperlib.audits.planned.sealed_plan import SealedPlan, record_facts
 from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.fair_coins import (
     adjacency_of,

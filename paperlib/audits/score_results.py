@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
-from paperlib.audits.sealed_plan import SealedPlan
+from paperlib.audits.planned.sealed_plan import SealedPlan
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.core import Coins, MembershipScores, ScoreAudit
 from paperlib.core.facts import Refusal

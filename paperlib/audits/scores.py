@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from paperlib.audits.planned.sealed_plan import SealedPlan, record_facts
 from paperlib.audits.score_results import Audits
-from paperlib.audits.sealed_plan import SealedPlan, record_facts
 from paperlib.bounds import (
     audit_one_run,
     audit_output_set,

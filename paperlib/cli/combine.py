@@ -195,7 +195,7 @@ def _with_equal_scores(
 
 def _facts_of_runs(tossed: "Sequence[Coins]", unit: str | None) -> dict[str, Any]:
     """What one record of all runs is; each run has coins of its own, so that none is named."""
-    from paperlib.audits.sealed_plan import record_facts
+    from paperlib.audits.planned.sealed_plan import record_facts
 
     if not tossed:
         return record_facts(unit=unit or "")

@@ -10,9 +10,9 @@ from paperlib.cli.gate import FAILED_GATE, Wishes
 from paperlib.core.visible import visible_text
 
 if TYPE_CHECKING:
-    from paperlib.audits.receipt import CheckedReceipt
+    from paperlib.audits.planned.receipt import CheckedReceipt
     from paperlib.audits.score_results import Audits
-    from paperlib.audits.sealed_plan import SealedPlan
+    from paperlib.audits.planned.sealed_plan import SealedPlan
 
 OTHER_VERSION = 4
 
@@ -47,7 +47,7 @@ def verify(report: Path, plan: str = "", coins: str = "", output: Path | None = 
     numbers were compared. No receipt shows that the scores come from the model, or that training
     followed the coins.
     """
-    from paperlib.audits.receipt import check_receipt
+    from paperlib.audits.planned.receipt import check_receipt
 
     checked = check_receipt(report, plan=plan, coins=coins)
     document = checked.audits.document()

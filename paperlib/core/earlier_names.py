@@ -68,7 +68,7 @@ PLACES = {
         "PanoramiaAudit": "paperlib.audits.panoramia.audit",
         "ReleaseAudit": "paperlib.audits.releases.audit",
         "ScoreAudit": "paperlib.audits.score_results",
-        "SealedPlan": "paperlib.audits.sealed_plan",
+        "SealedPlan": "paperlib.audits.planned.sealed_plan",
         "TextDefaults": "paperlib.audits.panoramia.text",
         "TextsAudit": "paperlib.audits.language.texts",
         "corpus_identifiers": "paperlib.audits.language.corpus",

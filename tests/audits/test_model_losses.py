@@ -226,8 +226,9 @@ class Moving(torch.nn.Linear):
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_module_goes_to_the_device_and_back(monkeypatch, fails):
     model = Moving(6, 3)
-    monkeypatch.setattr("paperlib.audits.network_losses.default_device", torch.device)
-    monkeypatch.setattr("paperlib.audits.network_losses.moved", lambda values, device: values)
+    networks = "paperlib.audits.record_losses.network_losses"
+    monkeypatch.setattr(f"{networks}.default_device", torch.device)
+    monkeypatch.setattr(f"{networks}.moved", lambda values, device: values)
     run_on(model, "meta", fails)
     assert model.moves == ["meta", "cpu"]
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from paperlib.audits import audit, audit_features, audit_losses, audit_scores, seal_plan
-from paperlib.audits.sealed_plan import SealedPlan
+from paperlib.audits.planned.sealed_plan import SealedPlan
 from paperlib.core import toss_coins
 from paperlib.core.sealed import write_sealed
 from paperlib.words.coins import plan_assumption, seed_warnings

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import paperlib
-from paperlib.audits import sealed_plan
+from paperlib.audits.planned import sealed_plan
 from paperlib.core import coins, results
 
 ROOT = Path(__file__).parents[2]

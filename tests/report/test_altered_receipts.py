@@ -17,7 +17,7 @@ from paperlib.audits import (
     seal_plan,
     verify_receipt,
 )
-from paperlib.audits.receipt import OtherVersionError, read_receipt
+from paperlib.audits.planned.receipt import OtherVersionError, read_receipt
 from paperlib.core import toss_coins
 from paperlib.core.sealed import sealed_hash, sealed_text
 from paperlib.report.audit import figures

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from paperlib.audits.sealed_plan import seal_plan
+from paperlib.audits.planned.sealed_plan import seal_plan
 from paperlib.report.audit.about import About, read_about
 from paperlib.reproduction.running.parameters import (
     assignment,

@@ -42,7 +42,7 @@ def audit(
     report.
     """
     from paperlib.audits import audit_scores
-    from paperlib.audits.sealed_plan import SealedPlan
+    from paperlib.audits.planned.sealed_plan import SealedPlan
     from paperlib.core import Coins
     from paperlib.core.checks import check_confidence, check_delta
     from paperlib.io import read_scores

@@ -14,7 +14,14 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset,
 
 from paperlib.attacks.language import score_texts
 from paperlib.attacks.language.windows import check_texts, text_tokens
-from paperlib.audits.model_losses import as_losses, by_rows, gathered, pair_of, row_count, rows
+from paperlib.audits.record_losses.rows import (
+    as_losses,
+    by_rows,
+    gathered,
+    pair_of,
+    row_count,
+    rows,
+)
 from paperlib.core import FloatArray
 from paperlib.models.devices import default_device, evaluating
 from paperlib.models.losses import cross_entropy

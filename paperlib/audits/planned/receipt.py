@@ -9,10 +9,10 @@ from os import PathLike
 from typing import Any
 
 from paperlib.audits.document import AuditDocument
+from paperlib.audits.planned.sealed_plan import SealedPlan
 from paperlib.audits.report_words import ReportWords, read_scores_of, read_words, versions
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit
-from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.core import Coins
 from paperlib.core.reading.files import read_file
 from paperlib.core.sealed import sealed_hash

@@ -1,0 +1,1 @@
+"""Audits that are sealed before training, and the receipts that show it."""

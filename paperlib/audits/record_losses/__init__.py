@@ -1,0 +1,1 @@
+"""One loss per record of a model that the user brings."""
