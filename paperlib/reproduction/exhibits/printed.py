@@ -50,7 +50,7 @@ def targets() -> pd.DataFrame:
 
     Columns: id, paper, item, what, notebook (names joined by "; "), claim, unit, repetitions, runs,
     own_data, widest (see `paperlib.reproduction.papers.verdict.evidence`), headline (the paper's
-    number) and its source.
+    number), its source, and the page of the table or figure, empty where it is not known.
 
     >>> len(targets())
     50

@@ -12,6 +12,7 @@ import pandas as pd
 from paperlib.report.tables import format_cell, pipe_table
 from paperlib.reproduction.exhibits.printed import PAPERS
 from paperlib.reproduction.papers.settings import settings_beside
+from paperlib.reproduction.papers.verdict.claims_file import claims_links
 from paperlib.reproduction.papers.verdict.pages import (
     best_of,
     chips_html,
@@ -54,6 +55,7 @@ def landing_markdown(
         f"runs of this book have the profile `{profile}`.",
         legend_html(best),
         f"By the scale of the evidence, the nearest to the paper first:\n\n{scales_table(best)}",
+        claims_links(),
     ]
     for paper, name in PAPERS.items():
         of_paper = [entry for entry in best if entry.rule.paper == paper]

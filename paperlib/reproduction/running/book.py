@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,12 @@ from paperlib.io.files import RunResult, file_sha256, write_bytes, write_text
 from paperlib.reproduction.exhibits.printed import PAPERS
 from paperlib.reproduction.made_up import made_up_folder, made_up_variables
 from paperlib.reproduction.papers import landing
+from paperlib.reproduction.papers.verdict.claims_file import (
+    CLAIMS_NAME,
+    SCHEMA_NAME,
+    claims_text,
+    schema_text,
+)
 from paperlib.reproduction.papers.verdict.evidence import from_dict, rules
 from paperlib.reproduction.papers.verdict.outcome import decide_alone
 from paperlib.reproduction.papers.verdict.pages import executions_markdown, results_pages
@@ -191,13 +197,23 @@ def prune(project: Project) -> None:
 
 def book_results(project: Project) -> list[RunResult]:
     """The result files of the book's pages, sorted by notebook."""
-    return [read_result(path) for path in sorted(project.results.glob("*.json"))]
+    return list(_book_files(project).values())
+
+
+def _book_files(project: Project) -> dict[Path, RunResult]:
+    """The results of the book's pages by their files, sorted by notebook."""
+    return {path: read_result(path) for path in sorted(project.results.glob("*.json"))}
 
 
 def repeated_results(project: Project, profile: str) -> list[RunResult]:
     """The result files of runs with other seeds that are still current, sorted by seed and
     notebook.
     """
+    return list(_repeated_files(project, profile).values())
+
+
+def _repeated_files(project: Project, profile: str) -> dict[Path, RunResult]:
+    """The results of `repeated_results` by their files."""
     results: dict[Path, RunResult] = {}
     for stem in judged_notebooks(project):
         paths = list(project.kept.glob(f"{profile}-seed-*/{stem}/{RESULT}"))
@@ -213,15 +229,25 @@ def repeated_results(project: Project, profile: str) -> list[RunResult]:
             result = finished_result(path.parent, mark)
             if result is not None:
                 results[path] = result
-    return [results[path] for path in sorted(results)]
+    return {path: results[path] for path in sorted(results)}
 
 
 def measured_results(project: Project) -> list[RunResult]:
     """The committed result files of large runs and of other seeds, without plans that lack some
     seeds.
     """
+    return list(_measured_files(project).values())
+
+
+def _measured_files(project: Project) -> dict[Path, RunResult]:
+    """The results of `measured_results` by their files."""
     paths = sorted(project.measured.rglob("*.json"))
-    return [read_result(path) for path in paths if path.parent.name != "unfinished"]
+    return {path: read_result(path) for path in paths if path.parent.name != "unfinished"}
+
+
+def measured_evidence(project: Project) -> list[dict[str, Any]]:
+    """The committed results for `judge`, each with its path in the checkout and its checksum."""
+    return _all_evidence(project, _measured_files(project))
 
 
 def judged_notebooks(project: Project) -> list[str]:
@@ -242,16 +268,19 @@ def write_status(project: Project, profile: str) -> None:
     """
     if project.made_up(profile):
         return
-    pages = [result for result in book_results(project) if result.profile == profile]
-    here = [*pages, *repeated_results(project, profile)]
-    measured = measured_results(project)
-    judged = judge(
-        [_evidence(result) for result in here], [_evidence(result) for result in measured]
-    )
+    here = {
+        path: result for path, result in _book_files(project).items() if result.profile == profile
+    }
+    here |= _repeated_files(project, profile)
+    measured = _measured_files(project)
+    judged = judge(_all_evidence(project, here), _all_evidence(project, measured))
     for paper in PAPERS:
-        text = executions_markdown(paper, [*here, *measured])
+        text = executions_markdown(paper, [*here.values(), *measured.values()])
         _write_if_new(project.generated / f"executions_{paper}.md", text)
-    _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
+    data = project.generated / "data"
+    _write_if_new(data / CSV_NAME, status_table(judged).to_csv(index=False))
+    _write_if_new(data / CLAIMS_NAME, claims_text(judged, profile=profile))
+    _write_if_new(data / SCHEMA_NAME, schema_text())
     for name, text in results_pages(judged, pages=_listed_pages(project)).items():
         _write_if_new(project.generated / "outcomes" / f"{name}.md", text)
     findings = _written_findings(project)
@@ -330,6 +359,15 @@ def outcomes(result: RunResult) -> dict[str, str]:
         evidence.target: f"{decide_alone(evidence, scale.level)} ({scale.level}: {scale.facts})"
         for evidence, scale in kept
     }
+
+
+def _all_evidence(project: Project, results: Mapping[Path, RunResult]) -> list[dict[str, Any]]:
+    """Result files for `judge`, each with its path in the checkout and its checksum."""
+    evidence: list[dict[str, Any]] = []
+    for path, result in results.items():
+        file = {"file": path.relative_to(project.root).as_posix(), "sha256": file_sha256(path)}
+        evidence.append({**_evidence(result), **file})
+    return evidence
 
 
 def _evidence(result: RunResult) -> dict[str, Any]:

@@ -31,7 +31,8 @@ from tests.reproduction.running.toys import GOOD, make_project, paperlib_process
 
 PAGES = ("status.md", "guide.md", *(f"executions_{paper}.md" for paper in PAPERS))
 OUTCOMES = [f"outcomes/{name}.md" for name in {"results", *map(page_of, rules().values())}]
-STATUS = {f"book/_generated/{name}" for name in ("data/status.csv", *PAGES, *OUTCOMES)}
+DATA = ("data/status.csv", "data/claims.json", "data/claims.schema.json")
+STATUS = {f"book/_generated/{name}" for name in (*DATA, *PAGES, *OUTCOMES)}
 
 
 def files(project):

@@ -48,6 +48,9 @@ class Run:
     command: str  # what repeats it
     seconds: float = 0.0  # how long it took
     reduced: bool = False  # whether its substitute is the paper's own data at a lower resolution
+    profile: str = ""
+    file: str = ""  # path of its result file in the checkout
+    sha256: str = ""  # checksum of that file
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,9 @@ def _runs_of(result: Mapping[str, Any], *, committed: bool = False) -> Iterator[
                 command=provenance.get("command", ""),
                 seconds=float(provenance.get("seconds", 0.0)),
                 reduced=reduced,
+                profile=result.get("profile", ""),
+                file=result.get("file", ""),
+                sha256=result.get("sha256", ""),
             )
 
 
