@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core.reading.columns import INDEX, plain
-from paperlib.core.reading.headers import check_parquet
 from paperlib.core.reading.limits import TEXT_BYTES, check_cells
+from paperlib.core.reading.parquet import check_parquet
 from paperlib.core.reading.tables import (
     check_json,
     decoded,
@@ -284,7 +284,7 @@ def _list(text: str) -> _Text:
 
 def _parquet_table(data: bytes) -> Any:
     file = open_parquet(data)
-    check_parquet(file.metadata, file.schema_arrow.names)
+    check_parquet(data, file.metadata, file.schema_arrow.names)
     check_cells(file.metadata.num_rows, 1, bytes_each=_ROW_BYTES)
     return file.read()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from paperlib.core.reading.columns import MISSING, check_marks
-from paperlib.core.reading.headers import check_parquet
+from paperlib.core.reading.parquet import check_parquet
 from paperlib.core.reading.tables import (
     Cells,
     NamedBytes,
@@ -62,7 +62,7 @@ def _read_cells(path: str) -> "tuple[pd.DataFrame, bool]":
     with named(source):
         if source.data[:4] == b"PAR1":
             file = open_parquet(source.data)
-            check_parquet(file.metadata, file.schema_arrow.names)
+            check_parquet(source.data, file.metadata, file.schema_arrow.names)
             frame = pd.read_parquet(BytesIO(source.data))
             is_text = False
         else:

@@ -151,29 +151,6 @@ def check_archive(data: bytes | str) -> None:
     check_size(size, f"{in_bytes(size)} of content")
 
 
-def check_parquet(metadata: Any, columns: Sequence[str]) -> None:
-    """Refuse columns of a Parquet file that do not fit into memory, by its metadata (pyarrow)."""
-    values = metadata.num_rows
-    size = 0
-    for index in _leaves(metadata, columns):
-        chunks = [metadata.row_group(row).column(index) for row in range(metadata.num_row_groups)]
-        values = max(values, sum(chunk.num_values for chunk in chunks))
-        size += sum(chunk.total_uncompressed_size for chunk in chunks)
-    check_cells(values, len(columns), beside=2 * size)
-
-
-def _leaves(metadata: Any, columns: Sequence[str]) -> list[int]:
-    """Indices of the stored columns that these are made of; a list or a struct has several."""
-    if not metadata.num_row_groups:
-        return []
-    leaves: list[int] = []
-    for index in range(metadata.num_columns):
-        path = metadata.schema.column(index).path
-        if path in columns or path.partition(".")[0] in columns:
-            leaves.append(index)
-    return leaves
-
-
 def _archive(data: bytes | str) -> zipfile.ZipFile:
     """The archive of a file's bytes or path; a ValueError for another or damaged one."""
     try:

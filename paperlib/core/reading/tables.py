@@ -21,7 +21,6 @@ from paperlib.core.reading.headers import (
     ArrayHeader,
     check_archive,
     check_arrays,
-    check_parquet,
     npy_header,
     npz_headers,
 )
@@ -35,6 +34,7 @@ from paperlib.core.reading.limits import (
     check_text,
     in_bytes,
 )
+from paperlib.core.reading.parquet import check_parquet
 
 Cells = list[Any]
 """One value per example: str, int, float, bool or None."""
@@ -435,7 +435,7 @@ def _parquet(data: bytes) -> Table:
         )
 
     def read(columns: Sequence[str]) -> dict[str, Cells]:
-        check_parquet(file.metadata, columns)
+        check_parquet(data, file.metadata, columns)
         table = _parsed(lambda: file.read(columns=list(columns)))
         return {name: _parquet_cells(name, table.column(name)) for name in columns}
 
