@@ -11,16 +11,28 @@ import typer
 import paperlib
 from paperlib.cli import coins, combine, plan, seal
 from paperlib.cli.audits import chat, data, identifiers, language_model, release, scores, texts
+from paperlib.cli.commands import add_brought_commands, add_commands, examples_text
 from paperlib.cli.guard import DEBUG_VARIABLE
-from paperlib.cli.options import add_brought_commands, add_commands
+
+EXAMPLES = {
+    "paperlib": """
+paperlib audit my_scores.csv
+paperlib audit my_scores.csv --fail-above 3
+paperlib --debug audit my_scores.csv
+""",
+    "doctor": """
+paperlib doctor
+PAPERLIB_DATA=/data paperlib doctor
+""",
+}
+"""What help shows below each command, one call a line."""
 
 app = typer.Typer(
     help="Audit the privacy of machine-learning models without retraining them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Examples:  paperlib audit my_scores.csv   |   paperlib audit my_scores.csv "
-    "--fail-above 3   |   paperlib --debug audit my_scores.csv",
+    epilog=examples_text(EXAMPLES["paperlib"]),
 )
 
 

@@ -12,22 +12,68 @@ from functools import partial
 from itertools import count as count_from
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from paperlib.cli import options
 from paperlib.core.visible import visible_text
 
 if TYPE_CHECKING:
     from paperlib.core import Coins, IntArray
     from paperlib.io.records import Records
 
+EXAMPLES = {
+    "coins": """
+paperlib coins data.csv --out train.csv
+paperlib coins data.parquet --out train.parquet --id customer
+paperlib coins visits.csv --out train.csv --unit patient
+paperlib coins images --out train_images --audit-fraction 0.1
+# after training:
+paperlib audit scores.csv --coins train.coins.json
+""",
+    "canaries": """
+paperlib canaries corpus.jsonl --count 500 --kind random --out train.jsonl
+paperlib canaries data.csv --count 99 --kind labels --label sex --out new.csv
+paperlib canaries images --count 200 --kind labels --out train_images
+# after training:
+paperlib audit scores.csv --coins train.coins.json
+""",
+}
+"""What help shows below each command, one call a line."""
+
 
 def coins(
-    data: str,
-    out: Path,
-    id_column: str | None = None,
-    unit: str | None = None,
-    audit_fraction: float = 1.0,
-    seed: int | None = None,
+    data: Annotated[
+        str,
+        typer.Argument(
+            help=(
+                "Your training data: CSV, TSV, JSON lines, Parquet, a folder of files such as "
+                "images, or a list of ids (.txt, one per line)."
+            )
+        ),
+    ],
+    *,
+    out: options.Out,
+    id_column: options.Id = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of units, such as users, whose rows share one coin."
+        ),
+    ] = None,
+    audit_fraction: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help=(
+                "Share of the records, drawn at random, that get a coin, in (0, 1]; all others "
+                "are trained on."
+            ),
+        ),
+    ] = 1.0,
+    seed: options.SecretSeed = None,
+    read_limit: options.ReadLimit = None,
 ) -> None:
     """Toss a fair coin for each record before training: train on heads, leave out tails.
 
@@ -205,17 +251,60 @@ class _Canaries:
 
 
 def canaries(
-    data: str,
-    count: int,
-    kind: str,
-    out: Path,
-    repetitions: int = 1,
-    text: str = "text",
-    model: str | None = None,
-    temperature: float = 2.0,
-    label: str | None = None,
-    id_column: str | None = None,
-    seed: int | None = None,
+    data: Annotated[
+        str,
+        typer.Argument(
+            help=(
+                "Your training data: texts (JSON lines or a table with a column of texts; .txt, "
+                "one per line), a table with a column of labels, or a folder of images with a "
+                "folder for each class."
+            )
+        ),
+    ],
+    *,
+    count: Annotated[
+        int, typer.Option(min=1, help="Number of canaries; about half of them are planted.")
+    ],
+    kind: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "random: random characters of your texts. tokens: random words of your texts. "
+                "new-vocabulary: such words and an invented one for each canary. "
+                "high-temperature: samples of --model. labels: records removed from the data, "
+                "each with a wrong label."
+            )
+        ),
+    ],
+    out: options.Out,
+    repetitions: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help=(
+                "Copies of a canary with heads: more copies are learned better, but the bound is "
+                "then for adding or removing all copies together."
+            ),
+        ),
+    ] = 1,
+    text: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the texts.")] = "text",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="Language model before training, for high-temperature."
+        ),
+    ] = None,
+    temperature: Annotated[
+        float,
+        typer.Option(help="Temperature of the samples, above 0; higher gives less probable texts."),
+    ] = 2.0,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the labels, for the kind labels."),
+    ] = None,
+    id_column: options.Id = None,
+    seed: options.SecretSeed = None,
+    read_limit: options.ReadLimit = None,
 ) -> None:
     """Make records for an audit, and insert those whose fair coin shows heads at random places of
     the data.

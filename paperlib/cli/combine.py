@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from paperlib.cli import options
 from paperlib.cli.audits.scores import paragraphs
-from paperlib.cli.gate import Wishes, with_wishes
+from paperlib.cli.gate import Wishes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,28 +19,72 @@ if TYPE_CHECKING:
     from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit
     from paperlib.core.reading.scores import LoadedScores
 
+EXAMPLES = {
+    "combine": """
+paperlib combine run1.csv run2.csv run3.csv
+paperlib combine runs/*.csv --delta 1e-5 --fail-above 3
+paperlib combine run1.csv run2.csv --coins 1.coins.json --coins 2.coins.json
+# after the run of each month:
+paperlib combine 2026-*.csv --planned 2400
+""",
+}
+"""What help shows below each command, one call a line."""
+
 
 _ALIKE = 20  # common records whose coins fall alike by chance in one pair of files in a million
 
 
-@with_wishes
 def combine(
-    files: list[str],
-    planned: int | None = None,
-    coins: list[Path] | None = None,
-    score_column: str | None = None,
-    member_column: str | None = None,
-    kind: options.Kind | None = None,
-    losses: bool = False,
-    id_column: str | None = None,
-    unit: str | None = None,
-    delta: float = 0.0,
-    confidence: float = 0.95,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help=(
+                "One file for each training run, in the order of the runs, as for `paperlib audit`."
+            ),
+        ),
+    ],
+    *,
+    planned: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=(
+                "Largest number of examples of all runs ever, fixed before the first run: the "
+                "bounds after each run then hold together. Default: this is the only audit of the"
+                " runs."
+            ),
+        ),
+    ] = None,
+    coins: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help=(
+                "File of `paperlib coins` with the membership; once for each run, in the order of"
+                " the runs. Records may then be in several runs, since each run has its own "
+                "coins."
+            ),
+        ),
+    ] = None,
+    score_column: options.ScoreColumn = None,
+    member_column: options.MemberColumn = None,
+    kind: options.Kind = None,
+    losses: options.Losses = False,
+    id_column: options.IdColumn = None,
+    unit: options.Unit = None,
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
     guess: options.Guess = "adaptive",
     design: options.Design = "randomized",
-    seed: int = 0,
-    *,
-    wishes: Wishes,
+    seed: options.Seed = 0,
+    claimed_epsilon: options.ClaimedEpsilon = None,
+    fail_above: options.FailAbove = None,
+    junit: options.Junit = None,
+    about: options.About = None,
+    output: options.Output = None,
+    as_json: options.Json = False,
+    read_limit: options.ReadLimit = None,
 ) -> int:
     """Audit a training procedure from several runs, each with its own coins: one lower bound."""
     from paperlib.audits.score_results import Audits
@@ -49,6 +95,14 @@ def combine(
     from paperlib.io.files import file_sha256
     from paperlib.words.claims import unit_sentence
 
+    wishes = Wishes(
+        claimed_epsilon=claimed_epsilon,
+        fail_above=fail_above,
+        junit=junit,
+        about=about,
+        output=output,
+        as_json=as_json,
+    )
     kind = options.kind_of(kind, losses)
     about_file = wishes.checked(*files, *map(str, coins or ()))
     tossed = [Coins.load(path) for path in coins or ()]

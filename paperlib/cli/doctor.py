@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from paperlib.cli.install import checkout, install_command
+from paperlib.cli.install import install_command
 from paperlib.io import data_folder
 from paperlib.report.provenance import gpu_name, hardware, package_version
 
@@ -30,12 +30,23 @@ def doctor() -> None:
     else:
         reason = "the default; set PAPERLIB_DATA to change it"
     print(f"Data is looked for in {data} ({reason}): {_writable(data)}")
-    root = checkout()
+    root = _notebooks_root()
     if root is None:
         print("No checkout here: `paperlib audit` works, `paperlib run` needs one")
         return
     for name in _WRITTEN:
         print(f"{name}/: {_writable(root / name)}")
+
+
+def _notebooks_root() -> Path | None:
+    """The folder, around the current one, whose notebooks `paperlib run` would run; None outside
+    of a checkout.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "notebooks" / "profiles").is_dir():
+            return folder
+    return None
 
 
 _WRITTEN = ("runs", "book/_generated")
@@ -51,7 +62,7 @@ _PACKAGES = {  # name to its extra
     "ipykernel": "run",
     "torch": "train",
     "torchvision": "train",
-    "scikit-learn": "train",
+    "scikit-learn": "features",
     "transformers": "language",
     "jupyter-book": "book",
     "pytest": "dev",

@@ -1,22 +1,17 @@
 """The end of every audit: what is printed and written, and the exit code of its gate."""
 
 import json
-import math
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
-from inspect import Parameter, signature
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-import typer
-
-from paperlib.cli.options import Dtype
+from paperlib.cli import options
 from paperlib.core.visible import visible_lines, visible_text
 
 if TYPE_CHECKING:
@@ -30,22 +25,12 @@ _SUFFIX = re.compile(r"(?<=.)\.[^.]+(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def _epsilon(value: float | None) -> float | None:
-    """An epsilon that was given, or None; NaN and infinity would make every comparison pass."""
-    if value is not None and not (math.isfinite(value) and value >= 0):
-        raise typer.BadParameter(f"expected an epsilon of 0 or more, got {value:g}")
-    return value
-
-
-Epsilon = Annotated[float | None, typer.Option(callback=_epsilon)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
     """What to do with the results of an audit; the options that all commands of audits share."""
 
-    claimed_epsilon: Epsilon = None
-    fail_above: Epsilon = None
+    claimed_epsilon: float | None = None
+    fail_above: float | None = None
     junit: Path | None = None
     about: Path | None = None
     output: Path | None = None
@@ -180,7 +165,7 @@ class Wishes:
 class ModelLoading:
     """How a language model is loaded: in which precision, and on which device."""
 
-    dtype: Dtype = "auto"
+    dtype: options.Dtype = "auto"
     device: str = ""
 
     def load(self, name: str) -> tuple[Any, Any]:
@@ -188,39 +173,6 @@ class ModelLoading:
         from paperlib.models.language import load_language_model
 
         return load_language_model(name, dtype=self.dtype, device=self.device or None)
-
-
-def with_wishes(command: Callable[..., int]) -> Callable[..., None]:
-    """A command that returns its exit code, with the options of `Wishes` after its own.
-
-    A keyword of the command that is a group of options, such as ``wishes: Wishes`` or ``loading:
-    ModelLoading``, stands for the fields of that group.
-    """
-    plain = signature(command)
-    groups = {
-        name: parameter.annotation
-        for name, parameter in plain.parameters.items()
-        if parameter.annotation in (Wishes, ModelLoading)
-    }
-
-    @wraps(command)
-    def run(**arguments: Any) -> None:
-        filled: dict[str, Any] = {}
-        for name, group in groups.items():
-            options = {field.name: arguments.pop(field.name) for field in fields(group)}
-            filled[name] = group(**options)
-        raise typer.Exit(command(**filled, **arguments))
-
-    parameters = [parameter for name, parameter in plain.parameters.items() if name not in groups]
-    for group in groups.values():
-        for field in fields(group):
-            parameters.append(
-                Parameter(
-                    field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
-                )
-            )
-    vars(run)["__signature__"] = plain.replace(parameters=parameters)
-    return run
 
 
 def _next_steps(document: "AuditDocument") -> str:

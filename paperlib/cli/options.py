@@ -1,169 +1,246 @@
-"""What the commands take: types of options that several share, and the table of what help says of
-each.
+"""What several commands take: a type for each option, with its help and its limits.
+
+A command names the type and its default, as in ``delta: options.Delta = 0.0``. What one command
+alone takes stands in its own signature.
 """
 
+import math
 import os
-import sys
-import tomllib
-from collections.abc import Callable
-from copy import copy
-from functools import wraps
-from importlib.metadata import entry_points
-from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Literal
 
 import typer
 
-Kind = Literal["scores", "losses"]
-Guess = Literal["adaptive", "both", "members", "nonmembers", "grid"]
-Design = Literal["randomized", "game", "played"]
-On = Literal["all", "completions"]
-Dtype = Literal["auto", "float32", "bfloat16", "float16", "int8"]
-
-READ_LIMIT = "read_limit"
-"""The parameter of commands that read files of a user."""
-
-Command = Callable[..., int | None]
-"""A command's function; it may return the exit code."""
-_Described = tuple[Callable[..., Any], str | dict[str, Any]]
-"""`typer.Argument` or `typer.Option`, and the help of a parameter or its settings with the help."""
+from paperlib.core import options as core_options
 
 
-def kind_of(kind: Kind | None, losses: bool) -> Kind | None:
+def _epsilon(value: float | None) -> float | None:
+    """An epsilon that was given, or None; NaN and infinity would make every comparison pass."""
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise typer.BadParameter(f"expected an epsilon of 0 or more, got {value:g}")
+    return value
+
+
+def _hold_read_limit(context: typer.Context, limit: str | None) -> str | None:
+    """Let a limit of memory hold while the command runs; as an environment variable it reaches the
+    processes that the command starts.
+    """
+    from paperlib.core.reading.limits import READ_LIMIT_VARIABLE, parse_size, read_limit
+
+    if limit is None:
+        read_limit()  # a variable that holds no size is refused at once
+        return None
+    parse_size(limit, "--read-limit")
+    before = os.environ.get(READ_LIMIT_VARIABLE)
+    os.environ[READ_LIMIT_VARIABLE] = limit
+    context.call_on_close(lambda: _set_variable(READ_LIMIT_VARIABLE, before))
+    return limit
+
+
+def _set_variable(name: str, value: str | None) -> None:
+    """Set an environment variable; None removes it."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+ScoreColumn = Annotated[
+    str | None,
+    typer.Option(help="Score column. Default: a column with a usual name, such as score or loss."),
+]
+MemberColumn = Annotated[
+    str | None,
+    typer.Option(help="Membership column. Default: a column with a usual name, such as member."),
+]
+Kind = Annotated[
+    Literal["scores", "losses"] | None,
+    typer.Option(
+        help=(
+            "scores: higher values indicate members; losses: lower values do. Default: by the"
+            " column's name; required if the name does not show it."
+        )
+    ),
+]
+Losses = Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        help=(
+            "Column that names each example, for the report's most exposed ones; names must "
+            "differ between runs. Default: id, record_id or example_id."
+        )
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        help=(
+            "Column that identifies one record, such as a customer or an id with several "
+            "rows: the values of its rows are averaged, and the claim is about one unit."
+        )
+    ),
+]
+Coins = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="File of `paperlib coins` with the membership of each id."),
+]
+Delta = Annotated[float, typer.Option(help="Delta of the DP guarantee that is tested, in [0, 1).")]
+Confidence = Annotated[
+    float, typer.Option(help="Confidence level of each number by itself, in (0, 1).")
+]
+Guess = Annotated[
+    core_options.Guess,
+    typer.Option(
+        help=(
+            "Where to guess: at the end of the scores with more right guesses so far "
+            "(adaptive), at both ends, on likely members or likely non-members only, or over "
+            "a grid of pairs."
+        )
+    ),
+]
+Design = Annotated[
+    core_options.Design,
+    typer.Option(
+        help=(
+            "randomized: fair coins chose the members before training; game: no coins were "
+            "tossed, so this audit tosses them and uses a part of the examples; played: fair "
+            "coins chose the shown examples after training."
+        )
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random splits.")]
+ClaimedEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        metavar="EPS",
+        callback=_epsilon,
+        help="Claimed epsilon of training: the verdict says whether it is refuted.",
+    ),
+]
+FailAbove = Annotated[
+    float | None,
+    typer.Option(
+        metavar="EPS",
+        callback=_epsilon,
+        help="Exit code 3 if the main epsilon is above EPS, or if the audit cannot answer.",
+    ),
+]
+Junit = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the outcome as JUnit XML, for CI.")
+]
+About = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help=("YAML with model, version, owner, trained, data, contact and notes, for the report."),
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help=(
+            "Path of the HTML report. Default: NAME-audit.html in this folder, with a number "
+            "if this file is the report of other data."
+        ),
+    ),
+]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document, and write a report only with --output."),
+]
+ReadLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        callback=_hold_read_limit,
+        help=(
+            "Most memory that reading one file may take, judged by sizes before content, such"
+            " as 16GB; also PAPERLIB_READ_LIMIT. Default: 8 GiB, or half of the memory where "
+            "that is less."
+        ),
+    ),
+]
+LanguageModel = Annotated[
+    str, typer.Argument(help="Causal language model: a folder, or a name on the Hugging Face hub.")
+]
+Corpus = Annotated[
+    str,
+    typer.Argument(
+        help=(
+            "File or folder of text (a file is one document), JSON lines or Parquet (a line "
+            "or row is one), a known corpus by name, or a pack that `paperlib identifiers` "
+            "wrote."
+        )
+    ),
+]
+On = Annotated[
+    Literal["all", "completions"],
+    typer.Option(
+        help=(
+            "What training took its loss from: all of each text, or completions of prompts "
+            "and the turns of the assistant alone (JSON lines of chats, by the model's "
+            "template)."
+        )
+    ),
+]
+Identifiers = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KIND", help="Kind of identifiers to look for; repeatable. Default: all."),
+]
+Limit = Annotated[
+    int, typer.Option(min=10, help="Maximum number of identifiers; a random sample is drawn.")
+]
+Before = Annotated[
+    int, typer.Option(min=0, help="Characters before each identifier that the model sees.")
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Texts per batch.")]
+Dtype = Annotated[
+    Literal["auto", "float32", "bfloat16", "float16", "int8"], typer.Option(help="Number format.")
+]
+Device = Annotated[
+    str,
+    typer.Option(help="cpu, cuda:0, ..., or auto for all GPUs. Default: a GPU if there is one."),
+]
+Out = Annotated[
+    Path,
+    typer.Option(
+        metavar="PATH",
+        help=(
+            "Output for the training records, in the form of DATA. The same folder gets "
+            "NAME.coins.json and NAME.audit, the records with a coin, to be scored after "
+            "training."
+        ),
+    ),
+]
+Id = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help=(
+            "Column that names each record. Default: id, record_id or example_id, else a hash"
+            " of the record's contents. A file of a folder is named by its path."
+        ),
+    ),
+]
+SecretSeed = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help=(
+            "Seed of all random draws, for tests and tutorials: anyone who knows it knows the"
+            " coins. Default: the randomness of the operating system."
+        ),
+    ),
+]
+
+
+def kind_of(kind: Kind, losses: bool) -> Kind:
     """One answer of the options --kind and --losses; a ValueError where they contradict each
     other.
     """
     if losses and kind == "scores":
         raise ValueError("--losses: contradicts --kind scores")
     return "losses" if losses else kind
-
-
-def add_commands(app: typer.Typer, *called: Command) -> None:
-    """Give ``app`` commands that are called as their functions, with what ``help.toml`` says of
-    each.
-    """
-    help_table = _help_in(Path(__file__).parent)
-    for command in called:
-        _add_command(app, command.__name__.replace("_", "-"), command, help_table)
-
-
-def add_brought_commands(app: typer.Typer) -> None:
-    """Give ``app`` the commands that entry points named ``paperlib.commands`` bring.
-
-    In a checkout these are the commands of its notebooks. Their help is in a ``help.toml`` beside
-    their module. The installed package names them and does not hold them: they end with one line.
-    """
-    for entry in entry_points(group="paperlib.commands"):
-        try:
-            command = entry.load()
-        except ModuleNotFoundError as error:
-            if entry.module.startswith(f"{error.name}."):
-                app.command(entry.name, context_settings=_ANYTHING)(_only_in_a_checkout)
-                continue
-            raise
-        folder = Path(sys.modules[entry.module].__file__ or "").parent
-        _add_command(app, entry.name, command, _help_in(folder))
-
-
-_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""What a command takes that only says why it cannot run."""
-
-
-def _only_in_a_checkout() -> None:
-    """Works in a checkout of the project, which has the notebooks."""
-    raise ValueError(
-        "this command works in a checkout of the project, with its notebooks: clone it and type "
-        "make setup; what is installed here audits"
-    )
-
-
-def _help_in(folder: Path) -> dict[str, Any]:
-    """The table of help in a folder."""
-    return tomllib.loads((folder / "help.toml").read_text(encoding="utf-8"))
-
-
-def _add_command(app: typer.Typer, name: str, command: Command, help_table: dict[str, Any]) -> None:
-    """Give ``app`` one command with what a table of help says of it."""
-    described = _parameters_in_help(help_table, name)
-    if READ_LIMIT in described:
-        command = _with_read_limit(command)
-    _describe(command, described)
-    app.command(name, epilog="   |   ".join(help_table[name]["epilog"]))(command)
-
-
-def _with_read_limit(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """The command with an option more, which holds while it runs; its environment variable reaches
-    the processes that it starts.
-    """
-
-    @wraps(command)
-    def limited(*positional: Any, **named: Any) -> int | None:
-        from paperlib.core.reading.limits import READ_LIMIT_VARIABLE, parse_size, read_limit
-
-        limit = named.pop(READ_LIMIT)
-        if limit is None:
-            read_limit()  # a variable that holds no size is refused at once
-            return command(*positional, **named)
-        parse_size(limit, "--read-limit")
-        before = os.environ.get(READ_LIMIT_VARIABLE)
-        os.environ[READ_LIMIT_VARIABLE] = limit
-        try:
-            return command(*positional, **named)
-        finally:
-            del os.environ[READ_LIMIT_VARIABLE]
-            if before is not None:
-                os.environ[READ_LIMIT_VARIABLE] = before
-
-    plain = signature(command)
-    option = Parameter(READ_LIMIT, Parameter.KEYWORD_ONLY, default=None, annotation=str | None)
-    vars(limited)["__signature__"] = plain.replace(parameters=[*plain.parameters.values(), option])
-    return limited
-
-
-def _parameters_in_help(help_table: dict[str, Any], command: str) -> dict[str, _Described]:
-    """What the table of help says of a command's parameters, by name.
-
-    Groups come from those of all commands, over those of several, to that of one: the last counts.
-    """
-    described: dict[str, _Described] = {}
-    for title, group in help_table.items():
-        if title != "shared" and command not in title.split():
-            continue
-        for name, words in group.get("arguments", {}).items():
-            described[name] = typer.Argument, words
-        for name, words in group.get("options", {}).items():
-            described[name] = typer.Option, words
-    return described
-
-
-def _describe(command: Callable[..., Any], described: dict[str, _Described]) -> None:
-    """Give a command the signature that Typer reads its arguments, options and help from."""
-    plain = signature(command)
-    parameters = [
-        parameter
-        if parameter.annotation is typer.Context
-        else _typer_parameter(parameter, *described[parameter.name])
-        for parameter in plain.parameters.values()
-    ]
-    vars(command)["__signature__"] = plain.replace(parameters=parameters)
-
-
-def _typer_parameter(
-    parameter: Parameter, make: Callable[..., Any], described: str | dict[str, Any]
-) -> Parameter:
-    """The parameter as Typer takes it, with what the table of help says of it.
-
-    A switch that is off by default gets ``--name`` alone; Typer gives one that is on ``--no-name``
-    too.
-    """
-    words = {"help": described} if isinstance(described, str) else dict(described)
-    usual = [f"--{parameter.name.replace('_', '-')}"] if parameter.default is False else []
-    flags = words.pop("flags", usual)
-    base = parameter.annotation
-    defaults: list[Any] = []
-    if get_origin(base) is Annotated:
-        base, *defaults = get_args(base)
-    info = copy(defaults[0]) if defaults else make(*flags)
-    vars(info).update(words)
-    return parameter.replace(annotation=Annotated[base, info])

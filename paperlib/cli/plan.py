@@ -3,27 +3,69 @@ trains.
 """
 
 from pathlib import Path
+from typing import Annotated
 
-from paperlib.cli.options import Guess, Kind, kind_of
+import typer
+
+from paperlib.cli import options
+
+EXAMPLES = {
+    "plan": """
+paperlib plan --m 1000 --delta 1e-5
+paperlib plan --epsilon 2 --auc 0.7
+paperlib plan --m 10000 --pilot scores.csv
+paperlib plan --epsilon 1 --pilot nll.csv --losses
+""",
+}
+"""What help shows below each command, one call a line."""
 
 
 def plan(
-    m: int | None = None,
-    epsilon: float | None = None,
-    power: float = 0.8,
-    auc: float | None = None,
-    pilot: Path | None = None,
-    nonmembers: Path | None = None,
-    score_column: str | None = None,
-    member_column: str | None = None,
-    kind: Kind | None = None,
-    losses: bool = False,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    guess: Guess = "adaptive",
-    simulations: int | None = None,
-    seed: int = 0,
-    as_json: bool = False,
+    *,
+    m: Annotated[
+        int | None, typer.Option(help="Number of audit examples, each included by a fair coin.")
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Epsilon to show: prints the fewest examples for a share --power of audits."
+        ),
+    ] = None,
+    power: Annotated[
+        float,
+        typer.Option(help="Probability that an audit shows the planned epsilon, in [0.5, 0.99]."),
+    ] = 0.8,
+    auc: Annotated[
+        float | None,
+        typer.Option(help="Expected AUC of the attack, in [0.5, 1). Default: a perfect attack."),
+    ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Scores of a pilot attack, in a file as for `paperlib audit`; or use --auc."
+        ),
+    ] = None,
+    nonmembers: Annotated[
+        Path | None, typer.Option(help="Non-members' scores of the pilot, if in a separate file.")
+    ] = None,
+    score_column: options.ScoreColumn = None,
+    member_column: options.MemberColumn = None,
+    kind: options.Kind = None,
+    losses: options.Losses = False,
+    delta: Annotated[
+        float, typer.Option(help="Delta of the DP guarantee to be tested, in [0, 1).")
+    ] = 0.0,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence level of the bound, in (0, 1).")
+    ] = 0.95,
+    guess: options.Guess = "adaptive",
+    simulations: Annotated[
+        int | None,
+        typer.Option(help="Simulated audits. Default: 100, five times as many with --epsilon."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    read_limit: options.ReadLimit = None,
 ) -> None:
     """Plan an audit: the epsilon that m examples can show, or the number of examples for an
     epsilon.
@@ -37,7 +79,7 @@ def plan(
     from paperlib.io import read_scores
     from paperlib.io.files import canonical_json
 
-    kind = kind_of(kind, losses)
+    kind = options.kind_of(kind, losses)
     if m is None and epsilon is None:
         raise ValueError("give --m, the examples at hand, or --epsilon, the bound to be shown")
     if m is not None and epsilon is not None:

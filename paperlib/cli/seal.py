@@ -4,20 +4,48 @@ after it.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from paperlib.cli import options
 from paperlib.cli.gate import FAILED_GATE, Wishes
 from paperlib.core.visible import visible_text
 
 if TYPE_CHECKING:
     from paperlib.audits.planned.receipt import CheckedReceipt
-    from paperlib.audits.score_results import Audits
     from paperlib.audits.planned.sealed_plan import SealedPlan
+    from paperlib.audits.score_results import Audits
+
+EXAMPLES = {
+    "seal": """
+paperlib seal plan.yaml
+# after training:
+paperlib audit scores.csv --coins train.coins.json --plan plan.sealed.json
+""",
+    "verify": """
+paperlib verify scores-audit.html
+paperlib verify scores-audit.html --plan HASH --coins HASH
+""",
+}
+"""What help shows below each command, one call a line."""
+
 
 OTHER_VERSION = 4
 
 
-def seal(plan: Path) -> None:
+def seal(
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            help=(
+                "YAML with coins, score and direction; optionally delta, confidence, guess, unit,"
+                " claimed_epsilon, limit and scores (the file to be audited); and in your own "
+                "words model, attack, mechanism, accountant, sampling and notes."
+            )
+        ),
+    ],
+) -> None:
     """Seal the plan of an audit before training, after the coins are tossed.
 
     Writes NAME.sealed.json next to NAME.yaml and prints its hash. `paperlib audit --plan` runs as
@@ -39,7 +67,25 @@ def seal(plan: Path) -> None:
     )
 
 
-def verify(report: Path, plan: str = "", coins: str = "", output: Path | None = None) -> int:
+def verify(
+    report: Annotated[Path, typer.Argument(help="HTML report of an audit with --plan.")],
+    *,
+    plan: Annotated[
+        str, typer.Option(metavar="HASH", help="Hash of the plan, as published before training.")
+    ] = "",
+    coins: Annotated[
+        str, typer.Option(metavar="HASH", help="Hash of the coins, as published before training.")
+    ] = "",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "Write the report that is computed here, without a word of that page, to this file."
+            )
+        ),
+    ] = None,
+    read_limit: options.ReadLimit = None,
+) -> int:
     """Compute the audit of a receipt again, write its report anew, and compare the whole page.
 
     Exit code 2 if anything differs, the first places on a line each; 3 if the audit gives no answer

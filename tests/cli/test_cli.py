@@ -1,13 +1,18 @@
 """The command: what its parts say and refuse, help with examples, and completion."""
 
+from collections import defaultdict
+from inspect import signature
+from typing import get_args
+
 import numpy as np
 import pytest
+import typer
 from typer.main import get_group
 
 import paperlib
 from paperlib.cli.app import app
 from paperlib.cli.install import install_command
-from paperlib.cli.options import names_of
+from paperlib.reproduction.cli.options import names_of
 from paperlib.reproduction.running import measured_results
 from tests.cli.conftest import in_order
 from tests.reproduction.running.toys import GOOD, make_project
@@ -89,6 +94,31 @@ def test_help_is_given_with_an_example(command, name):
     _, examples, shown = " ".join(out.split()).partition("Example")
     assert examples
     assert f"paperlib {name}" in shown
+
+
+def declared_options():
+    """The declaration of each argument and option, by its name and its help."""
+    declared = defaultdict(list)
+    for registered in app.registered_commands:
+        for parameter in signature(registered.callback).parameters.values():
+            if parameter.annotation is not typer.Context:
+                (info,) = get_args(parameter.annotation)[1:]
+                declared[parameter.name, info.help].append(info)
+    return declared
+
+
+def test_each_option_is_declared_once_and_commands_keep_their_signatures():
+    """Commands that share an option share its declaration; none is made when they are added."""
+    declared = declared_options()
+    assert ("delta", "Delta of the DP guarantee that is tested, in [0, 1).") in declared
+    repeated = [key for key, infos in declared.items() if len(set(map(id, infos))) > 1]
+    assert repeated == []
+    rewritten = [
+        command.callback.__name__
+        for command in app.registered_commands
+        if hasattr(command.callback, "__signature__")
+    ]
+    assert rewritten == []
 
 
 def test_the_version_is_printed_and_every_audit_ends_with_the_options_of_all(command):

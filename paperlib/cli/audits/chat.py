@@ -4,31 +4,68 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from paperlib.cli.gate import Wishes, report_name, with_wishes
+from paperlib.cli import options
+from paperlib.cli.gate import Wishes, report_name
+
+EXAMPLES = {
+    "audit-chat": """
+paperlib audit-chat https://api.example.com/v1 docs --model NAME --dry-run
+paperlib audit-chat http://localhost:8000/v1 docs --model NAME --yes
+# the key is in the environment variable KEY:
+paperlib audit-chat https://example.com/v1 docs --model NAME --key-variable KEY
+""",
+}
+"""What help shows below each command, one call a line."""
 
 
-@with_wishes
 def audit_chat(
-    url: str,
-    corpus: str,
-    model: str,
-    key_variable: str | None = None,
-    identifiers: list[str] | None = None,
-    limit: int = 200,
-    before: int = 200,
-    shown: int = 8,
-    tries: int = 1,
-    answers: Path | None = None,
-    dry_run: bool = False,
-    yes: bool = False,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    seed: int = 0,
+    url: Annotated[
+        str,
+        typer.Argument(
+            help="Address; /chat/completions is added if it does not end in /completions."
+        ),
+    ],
+    corpus: options.Corpus,
     *,
-    wishes: Wishes,
+    model: Annotated[str, typer.Option(help="Name of the model at this address.")],
+    key_variable: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Environment variable that holds the key.")
+    ] = None,
+    identifiers: options.Identifiers = None,
+    limit: options.Limit = 200,
+    before: options.Before = 200,
+    shown: Annotated[
+        int, typer.Option(min=0, max=8, help="Digits of each identifier that are sent.")
+    ] = 8,
+    tries: Annotated[
+        int, typer.Option(min=1, help="Answers per question: temperature 0 if one, 1 if several.")
+    ] = 1,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Answers file. Default: NAME-answers.jsonl in this folder."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be sent, and stop.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Send without asking for confirmation.")
+    ] = False,
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
+    seed: options.Seed = 0,
+    claimed_epsilon: options.ClaimedEpsilon = None,
+    fail_above: options.FailAbove = None,
+    junit: options.Junit = None,
+    about: options.About = None,
+    output: options.Output = None,
+    as_json: options.Json = False,
+    read_limit: options.ReadLimit = None,
 ) -> int:
     """Audit a model by its answers alone: which identifiers of a corpus (hashes, ...) does it
     complete?
@@ -41,6 +78,14 @@ def audit_chat(
     from paperlib.data.text.pieces import ReadLog
     from paperlib.io.files import config_hash
 
+    wishes = Wishes(
+        claimed_epsilon=claimed_epsilon,
+        fail_above=fail_above,
+        junit=junit,
+        about=about,
+        output=output,
+        as_json=as_json,
+    )
     key = os.environ.get(key_variable, "").strip() if key_variable else ""
     if key_variable and not key:
         raise ValueError(

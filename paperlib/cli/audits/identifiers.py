@@ -6,17 +6,64 @@ from typing import Annotated
 
 import typer
 
+from paperlib.cli import options
+
+EXAMPLES = {
+    "identifiers": """
+paperlib identifiers requests numpy --before 2020-09-01 --out before.jsonl.gz
+paperlib identifiers requests numpy --after 2021-01-01 --out after.jsonl.gz
+paperlib identifiers --lock poetry.lock --out locks.jsonl.gz
+# then:
+paperlib audit-lm EleutherAI/pythia-160m before.jsonl.gz
+""",
+}
+"""What help shows below each command, one call a line."""
+
+
 Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])]
 
 
 def identifiers(
-    out: Path,
-    packages: list[str] | None = None,
-    lock: list[Path] | None = None,
-    before: Day = None,
-    after: Day = None,
-    digest: list[str] | None = None,
-    index: str = "",
+    packages: Annotated[list[str] | None, typer.Argument(help="Names of packages on PyPI.")] = None,
+    *,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="PATH", help="The pack to write: NAME.jsonl.gz, a corpus for audit-lm."
+        ),
+    ],
+    lock: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help=(
+                "Lock file of npm (2 or 3), Poetry, uv or Cargo, or requirements with --hash; "
+                "repeatable."
+            ),
+        ),
+    ] = None,
+    before: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Only files uploaded before this day (UTC)."),
+    ] = None,
+    after: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Only files uploaded on this day or later."),
+    ] = None,
+    digest: Annotated[
+        list[str] | None,
+        typer.Option(help="sha256, md5 or blake2b_256 of each file; repeatable. Default: sha256."),
+    ] = None,
+    index: Annotated[
+        str,
+        typer.Option(
+            envvar="PAPERLIB_PYPI",
+            help=(
+                "ADDRESS such that ADDRESS/NAME/json is the metadata of a package. Default: PyPI's."
+            ),
+        ),
+    ] = "",
+    read_limit: options.ReadLimit = None,
 ) -> None:
     """Write digests of public packages as a corpus, for a model whose training text is not
     available.

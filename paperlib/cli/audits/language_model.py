@@ -2,34 +2,69 @@
 files.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from paperlib.cli.gate import ModelLoading, Wishes, with_wishes
-from paperlib.cli.options import On
+import typer
+
+from paperlib.cli import options
+from paperlib.cli.gate import ModelLoading, Wishes
+
+EXAMPLES = {
+    "audit-lm": """
+paperlib audit-lm folder/of/a/model my_documents
+paperlib audit-lm EleutherAI/pythia-160m corpus.jsonl --limit 500
+paperlib audit-lm gpt2 my_documents --rank-attack loss --fail-above 3
+paperlib audit-lm gpt2 my_documents --identifiers uuid --identifiers sha1
+""",
+}
+"""What help shows below each command, one call a line."""
+
 
 _NOTEBOOK = "the notebook audit_your_language_model shows a demonstration without files of yours"
 
 
-@with_wishes
 def audit_lm(
-    model: str = "",
-    corpus: str = "",
-    on: On = "all",
-    identifiers: list[str] | None = None,
-    blind_filter: bool = True,
-    limit: int = 200,
-    before: int = 200,
-    generated: int = 31,
-    rank_attack: Literal["loss", "min_k", "min_k_pp", "zlib", "hinge"] = "min_k",
-    neighbours: int = 0,
-    batch_size: int = 64,
-    shown: int = 20,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    seed: int = 0,
+    model: options.LanguageModel = "",
+    corpus: options.Corpus = "",
     *,
-    loading: ModelLoading,
-    wishes: Wishes,
+    on: options.On = "all",
+    identifiers: options.Identifiers = None,
+    blind_filter: Annotated[
+        bool,
+        typer.Option(help="Leave out identifiers that classifiers on letters alone recognise."),
+    ] = True,
+    limit: options.Limit = 200,
+    before: options.Before = 200,
+    generated: Annotated[int, typer.Option(min=1, help="Alternatives per identifier.")] = 31,
+    rank_attack: Annotated[
+        Literal["loss", "min_k", "min_k_pp", "zlib", "hinge"],
+        typer.Option(
+            help="Score whose ranks give the lower bound; choose it before you see results."
+        ),
+    ] = "min_k",
+    neighbours: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Neighbours per text for the neighbourhood attack; 0: no such attack."
+        ),
+    ] = 0,
+    batch_size: options.BatchSize = 64,
+    shown: Annotated[
+        int,
+        typer.Option(min=1, help="Identifiers in the report's table of those with the best ranks."),
+    ] = 20,
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
+    seed: options.Seed = 0,
+    dtype: options.Dtype = "auto",
+    device: options.Device = "",
+    claimed_epsilon: options.ClaimedEpsilon = None,
+    fail_above: options.FailAbove = None,
+    junit: options.Junit = None,
+    about: options.About = None,
+    output: options.Output = None,
+    as_json: options.Json = False,
+    read_limit: options.ReadLimit = None,
 ) -> int:
     """Audit a language model: which identifiers of a corpus (hashes, keys, addresses, ...) has it
     learned?
@@ -37,6 +72,15 @@ def audit_lm(
     The audit generates alternatives for each identifier. It trains no model and needs no held-out
     data.
     """
+    loading = ModelLoading(dtype=dtype, device=device)
+    wishes = Wishes(
+        claimed_epsilon=claimed_epsilon,
+        fail_above=fail_above,
+        junit=junit,
+        about=about,
+        output=output,
+        as_json=as_json,
+    )
     if not model or not corpus:
         missing = "MODEL" if not model else "CORPUS"
         raise ValueError(f"{missing}: name a language model and a corpus; {_NOTEBOOK}")

@@ -3,32 +3,89 @@ made of.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from paperlib.cli.gate import Wishes, with_wishes
-from paperlib.cli.options import Design
+import typer
+
+from paperlib.cli import options
+from paperlib.cli.gate import Wishes
 
 if TYPE_CHECKING:
     from paperlib.core import Coins
 
+EXAMPLES = {
+    "audit-release": """
+paperlib audit-release synthetic.csv train.csv holdout.csv --design game
+paperlib audit-release synthetic.csv train.audit.csv --coins train.coins.json
+paperlib audit-release made.jsonl train.jsonl holdout.jsonl --text-column text
+paperlib audit-release made/ train/ holdout/
+""",
+}
+"""What help shows below each command, one call a line."""
 
-@with_wishes
+
 def audit_release(
-    release: str,
-    members: str,
-    nonmembers: str | None = None,
-    text_column: str = "",
-    id_column: str = "",
-    secret: str = "",
-    coins: Path | None = None,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    design: Design = "randomized",
-    seed: int = 0,
+    release: Annotated[
+        str,
+        typer.Argument(
+            help=(
+                "The release: CSV, JSON lines or Parquet, .txt with one text per line, a folder "
+                "of images, or NPZ or NPY with an array of them."
+            )
+        ),
+    ],
+    members: Annotated[
+        str, typer.Argument(help="Rows it was made from; with --coins all with a coin.")
+    ],
+    nonmembers: Annotated[
+        str | None, typer.Argument(help="Held-out rows of the same kind; omit with --coins.")
+    ] = None,
     *,
-    unit: str = "",
-    group_column: list[str] | None = None,
-    wishes: Wishes,
+    text_column: Annotated[
+        str, typer.Option(help="Column to audit as text. Default: the only column, if it is text.")
+    ] = "",
+    id_column: Annotated[
+        str,
+        typer.Option(
+            help="Column that names each row in the list of exposed rows; it is not compared."
+        ),
+    ] = "",
+    secret: Annotated[
+        str,
+        typer.Option(help="Column to infer from the others. Default: a random one for each row."),
+    ] = "",
+    coins: options.Coins = None,
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
+    design: options.Design = "randomized",
+    seed: options.Seed = 0,
+    unit: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "Column that identifies one record, such as a patient with several rows: the "
+                "claim is about one unit, and the column is not compared. Coins say it "
+                "themselves."
+            )
+        ),
+    ] = "",
+    group_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help=(
+                "Column, such as a site, whose values look like units though each row is a record"
+                " of its own; can be repeated."
+            ),
+        ),
+    ] = None,
+    claimed_epsilon: options.ClaimedEpsilon = None,
+    fail_above: options.FailAbove = None,
+    junit: options.Junit = None,
+    about: options.About = None,
+    output: options.Output = None,
+    as_json: options.Json = False,
+    read_limit: options.ReadLimit = None,
 ) -> int:
     """Audit a synthetic release of an unknown generator, with rows from which it was made and
     held-out rows.
@@ -40,6 +97,14 @@ def audit_release(
     from paperlib.audits.releases.files import read_rows
     from paperlib.core import Coins
 
+    wishes = Wishes(
+        claimed_epsilon=claimed_epsilon,
+        fail_above=fail_above,
+        junit=junit,
+        about=about,
+        output=output,
+        as_json=as_json,
+    )
     paths = [release, members]
     if nonmembers is not None:
         paths.append(nonmembers)

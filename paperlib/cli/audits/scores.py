@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from paperlib.cli import options
-from paperlib.cli.gate import Wishes, with_wishes
+from paperlib.cli.gate import Wishes
 
 if TYPE_CHECKING:
     from paperlib.audits.document import AuditDocument
@@ -15,28 +15,69 @@ if TYPE_CHECKING:
     from paperlib.core import ScoreAudit
     from paperlib.core.reading.scores import LoadedScores
 
+EXAMPLES = {
+    "audit": """
+paperlib audit my_scores.csv
+paperlib audit losses.parquet --losses --score-column nll --delta 1e-5
+paperlib audit members.npy others.npy --kind losses
+paperlib audit my_scores.csv --claimed-epsilon 3 --about audit.yaml
+paperlib audit my_scores.csv --fail-above 3 --junit audit.xml
+zcat losses.csv.gz | paperlib audit - --json
+paperlib audit losses.csv --coins train.coins.json
+paperlib audit losses.csv --coins train.coins.json --plan plan.sealed.json
+""",
+}
+"""What help shows below each command, one call a line."""
 
-@with_wishes
+
 def audit(
     context: typer.Context,
-    file: str,
-    nonmembers: str | None = None,
-    score_column: str | None = None,
-    member_column: str | None = None,
-    kind: options.Kind | None = None,
-    losses: bool = False,
-    id_column: str | None = None,
-    unit: str | None = None,
-    coins: Path | None = None,
-    plan: Path | None = None,
-    group_column: str | None = None,
-    delta: float = 0.0,
-    confidence: float = 0.95,
+    file: Annotated[
+        str,
+        typer.Argument(
+            help=(
+                "CSV, Parquet, JSON lines, NPZ, NPY or tensors with a score or loss column and a "
+                "membership column (1/0, true/false, in/out); with a second file, the members' "
+                "scores; - for standard input."
+            )
+        ),
+    ],
+    nonmembers: Annotated[
+        str | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")
+    ] = None,
+    *,
+    score_column: options.ScoreColumn = None,
+    member_column: options.MemberColumn = None,
+    kind: options.Kind = None,
+    losses: options.Losses = False,
+    id_column: options.IdColumn = None,
+    unit: options.Unit = None,
+    coins: options.Coins = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=(
+                "File of `paperlib seal`, used with --coins: the audit runs as planned and "
+                "refuses different options. The limit of the plan is that of --fail-above."
+            ),
+        ),
+    ] = None,
+    group_column: Annotated[
+        str | None, typer.Option(help="Column of groups, for the report's table per group.")
+    ] = None,
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
     guess: options.Guess = "adaptive",
     design: options.Design = "randomized",
-    seed: int = 0,
-    *,
-    wishes: Wishes,
+    seed: options.Seed = 0,
+    claimed_epsilon: options.ClaimedEpsilon = None,
+    fail_above: options.FailAbove = None,
+    junit: options.Junit = None,
+    about: options.About = None,
+    output: options.Output = None,
+    as_json: options.Json = False,
+    read_limit: options.ReadLimit = None,
 ) -> int:
     """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML
     report.
@@ -48,6 +89,14 @@ def audit(
     from paperlib.io import read_scores
     from paperlib.io.files import file_sha256
 
+    wishes = Wishes(
+        claimed_epsilon=claimed_epsilon,
+        fail_above=fail_above,
+        junit=junit,
+        about=about,
+        output=output,
+        as_json=as_json,
+    )
     kind = options.kind_of(kind, losses)
     check_confidence(confidence)
     check_delta(delta)

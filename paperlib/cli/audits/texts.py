@@ -4,11 +4,14 @@ files.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
+
+from paperlib.cli import options
 from paperlib.cli.audits.scores import paragraphs
-from paperlib.cli.gate import ModelLoading, Wishes, with_wishes
-from paperlib.cli.options import Design, On
+from paperlib.cli.gate import ModelLoading, Wishes
+from paperlib.core import options as core_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,35 +21,129 @@ if TYPE_CHECKING:
 
     Sides = tuple[pd.DataFrame, pd.DataFrame]
 
+EXAMPLES = {
+    "audit-texts": """
+paperlib audit-texts my_model members.jsonl nonmembers.jsonl --base gpt2
+paperlib audit-texts my_model texts.jsonl --coins train.coins.json
+paperlib audit-texts my_model members.jsonl nonmembers.jsonl --fail-above 3
+""",
+}
+"""What help shows below each command, one call a line."""
 
-@with_wishes
+
 def audit_texts(
-    model: str,
-    members: str,
-    nonmembers: str = "",
-    base: str = "",
-    coins: Path | None = None,
-    on: On = "all",
-    text_field: str = "text",
-    id_field: str = "",
-    date_field: str = "",
-    attack: Literal[
-        "learned", "loss", "min_k", "min_k_pp", "zlib", "hinge", "ratio", "difference", "ez", "wbc"
-    ] = "learned",
-    prefix_tokens: int = 50,
-    suffix_tokens: int = 50,
-    tries: int = 100,
-    chance: float = 0.5,
-    copies: int = 1,
-    batch_size: int = 32,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    design: Design | None = None,
-    seed: int = 0,
+    model: options.LanguageModel,
+    members: Annotated[
+        str,
+        typer.Argument(
+            help=(
+                "Texts that the model was trained on: JSON lines, or a .txt file with one text "
+                "per line. With --coins, all texts that have a coin."
+            )
+        ),
+    ],
+    nonmembers: Annotated[
+        str, typer.Argument(help="Held-out texts of the same source; omit with --coins.")
+    ] = "",
     *,
-    group_field: list[str] | None = None,
-    loading: ModelLoading,
-    wishes: Wishes,
+    base: Annotated[
+        str,
+        typer.Option(
+            help="Base model of MODEL, for scores that compare both; trained on neither file."
+        ),
+    ] = "",
+    coins: options.Coins = None,
+    on: options.On = "all",
+    text_field: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "Field of JSON lines that holds the text, or the messages of a chat. Default: "
+                "text, else messages, conversations, or prompt and completion."
+            )
+        ),
+    ] = "text",
+    id_field: Annotated[
+        str,
+        typer.Option(
+            "--id", metavar="FIELD", help="Field that names each text. Default: id, else its row."
+        ),
+    ] = "",
+    date_field: Annotated[
+        str,
+        typer.Option(
+            metavar="FIELD", help="Field of each text's date. Default: date, if there is one."
+        ),
+    ] = "",
+    attack: Annotated[
+        Literal[
+            "learned",
+            "loss",
+            "min_k",
+            "min_k_pp",
+            "zlib",
+            "hinge",
+            "ratio",
+            "difference",
+            "ez",
+            "wbc",
+        ],
+        typer.Option(
+            help="Score for the bound; learned: all combined. Choose it before you see results."
+        ),
+    ] = "learned",
+    prefix_tokens: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help=(
+                "Tokens of each text that serve as the prompt of an extraction; on completions, "
+                "all before the first completion does."
+            ),
+        ),
+    ] = 50,
+    suffix_tokens: Annotated[
+        int, typer.Option(min=1, help="Tokens that the model must then produce.")
+    ] = 50,
+    tries: Annotated[int, typer.Option(min=1, help="Attempts per extraction.")] = 100,
+    chance: Annotated[
+        float, typer.Option(help="Smallest probability of a listed extraction, in (0, 1).")
+    ] = 0.5,
+    copies: Annotated[
+        int, typer.Option(min=1, help="Copies of each member in the training data, for the claims.")
+    ] = 1,
+    batch_size: options.BatchSize = 32,
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
+    design: Annotated[
+        core_options.Design | None,
+        typer.Option(
+            help=(
+                "As in `paperlib audit`. Default: randomized with --coins; else game, for members"
+                " and others split at random."
+            )
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    group_field: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD",
+            help=(
+                "Field, such as a source, whose values look like authors of several texts though "
+                "each text is a record of its own; can be repeated."
+            ),
+        ),
+    ] = None,
+    dtype: options.Dtype = "auto",
+    device: options.Device = "",
+    claimed_epsilon: options.ClaimedEpsilon = None,
+    fail_above: options.FailAbove = None,
+    junit: options.Junit = None,
+    about: options.About = None,
+    output: options.Output = None,
+    as_json: options.Json = False,
+    read_limit: options.ReadLimit = None,
 ) -> int:
     """Audit a language model on any texts: every membership score, a bound, and texts that can be
     extracted.
@@ -61,6 +158,15 @@ def audit_texts(
     from paperlib.core import Coins
     from paperlib.core.checks import check_in
 
+    loading = ModelLoading(dtype=dtype, device=device)
+    wishes = Wishes(
+        claimed_epsilon=claimed_epsilon,
+        fail_above=fail_above,
+        junit=junit,
+        about=about,
+        output=output,
+        as_json=as_json,
+    )
     owner = wishes.checked(members, nonmembers, coins and str(coins))
     check_in("(0, 1)", "--chance", chance)
     _check_files(attack, base, nonmembers, coins)

@@ -4,9 +4,25 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from paperlib.reproduction import running
 from paperlib.reproduction.cli.options import Notebook, Profile
+
+EXAMPLES = {
+    "run": """
+paperlib run output_set_gain -p trials=20 -p seed=1 --profile smoke
+paperlib run --all --profile default --jobs 2
+paperlib run --all --seed 1
+""",
+    "list": """
+paperlib list --profile paper
+""",
+}
+"""What help shows below each command, one call a line."""
+
 
 _P = "PAPERLIB_P"
 """What ``make run`` leaves in the environment: its P as it was typed."""
@@ -16,14 +32,33 @@ _FROM = "PAPERLIB_FROM"
 
 def run(
     notebook: Notebook = "",
-    assignments: list[str] | None = None,
-    parameter: list[str] | None = None,
+    assignments: Annotated[
+        list[str] | None, typer.Argument(help="Parameters as name=value, the same as with -p.")
+    ] = None,
+    *,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--parameter", help="One parameter, name=value; repeatable."),
+    ] = None,
     profile: Profile = "default",
-    every: bool = False,
-    jobs: int = 2,
-    book: bool = False,
-    seed: int | None = None,
-    measured: bool = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Run every notebook that changed, for the book.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Number of notebooks run at one time with --all.")] = 2,
+    book: Annotated[bool, typer.Option("--book", help="Add this run to the book.")] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Run again with this seed, for the outcomes; the pages do not change."
+        ),
+    ] = None,
+    measured: Annotated[
+        bool,
+        typer.Option(
+            "--measured",
+            help="Store the result file with the committed ones, book/measured/PROFILE.",
+        ),
+    ] = False,
 ) -> None:
     """Run one notebook with checked parameters into a new folder below runs/, or all into the
     book.
@@ -111,7 +146,10 @@ def _copied_to_measured(job: "running.Job", result_file: Path) -> Path:
     return target
 
 
-def list_notebooks(profile: Profile = "default") -> None:
+def list_notebooks(
+    *,
+    profile: Profile = "default",
+) -> None:
     """List the notebooks with their parameters, what they reproduce, and the verdicts of their last
     run.
     """

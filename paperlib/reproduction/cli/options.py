@@ -1,4 +1,4 @@
-"""Names of notebooks and profiles as the shell completes them."""
+"""What the commands of a checkout share: a notebook and a profile, which the shell completes."""
 
 from typing import Annotated
 
@@ -16,5 +16,17 @@ def names_of(pattern: str) -> list[str]:
     return sorted(path.stem for path in folder.glob(pattern))
 
 
-Notebook = Annotated[str, typer.Argument(autocompletion=lambda: names_of("*.ipynb"))]
-Profile = Annotated[str, typer.Option(autocompletion=lambda: names_of("profiles/*.yaml"))]
+Notebook = Annotated[
+    str,
+    typer.Argument(
+        autocompletion=lambda: names_of("*.ipynb"),
+        help="Name of a notebook; see `paperlib list`.",
+    ),
+]
+Profile = Annotated[
+    str,
+    typer.Option(
+        autocompletion=lambda: names_of("profiles/*.yaml"),
+        help="Profile of parameters: smoke, default, rehearsal, paper, ...",
+    ),
+]

@@ -6,7 +6,9 @@ import re
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from paperlib.reproduction import running
 from paperlib.reproduction.cli.options import Notebook, Profile
@@ -15,20 +17,61 @@ if TYPE_CHECKING:
     from paperlib.reproduction.running import Unit
     from paperlib.reproduction.sweeps import Place
 
+EXAMPLES = {
+    "sweep": """
+paperlib sweep panoramia_images -p seed=0..4 --profile paper --dry-run
+paperlib sweep output_set_gain -p trials=20,50 -p seed=0..9 --workers 4
+paperlib sweep panoramia_dp -p seed=0..99 --scheduler slurm:queue.yaml
+# both lists, and both texts, which hold commas, are tried:
+paperlib sweep output_set_shapes -p sizes='[1,2];[3]' -p data='["a,b","c"]'
+""",
+}
+"""What help shows below each command, one call a line."""
+
+
 _MOST_LISTED = 20
 _LONGEST_NAME = 100
 
 
 def sweep_notebook(
     notebook: Notebook,
-    parameter: list[str] | None = None,
+    *,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--parameter", help="Values of one parameter, name=values; repeatable."),
+    ] = None,
     profile: Profile = "default",
-    scheduler: str = "",
-    workers: int | None = None,
-    retries: int = 3,
-    name: str = "",
-    dry_run: bool = False,
-    table: bool = False,
+    scheduler: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "local; tcp://HOST:8786 of a running Dask scheduler; slurm, as in dask-jobqueue's"
+                " own file; slurm:FILE.yaml or jobqueue:FILE.yaml. Default: PAPERLIB_SCHEDULER, "
+                "else local."
+            )
+        ),
+    ] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help=(
+                "Parallel runs: local processes (default: one per GPU, else one per core; 0: this"
+                " process alone), or most jobs of a batch system (default: jobs in its file)."
+            )
+        ),
+    ] = None,
+    retries: Annotated[int, typer.Option(help="New attempts of a run that lost its worker.")] = 3,
+    name: Annotated[str, typer.Option(help="Name of the table; default: profile and values.")] = "",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the plan and the script of batch jobs; start nothing."
+        ),
+    ] = False,
+    table: Annotated[
+        bool,
+        typer.Option("--table", help="Write the table and print the outcomes of finished runs."),
+    ] = False,
 ) -> None:
     """Run one notebook with all combinations of parameter values, here or on a cluster.
 

@@ -1,0 +1,61 @@
+"""How commands come into the application: their names, and examples below their help."""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+
+import typer
+
+Command = Callable[..., int | None]
+"""A command's function; it may return the exit code."""
+
+
+def add_commands(app: typer.Typer, *called: Command) -> None:
+    """Give ``app`` commands that are called as their functions, with the ``EXAMPLES`` of their
+    modules.
+    """
+    for command in called:
+        _add_command(app, command.__name__.replace("_", "-"), command)
+
+
+def add_brought_commands(app: typer.Typer) -> None:
+    """Give ``app`` the commands that entry points named ``paperlib.commands`` bring.
+
+    In a checkout these are the commands of its notebooks. The installed package names them and does
+    not hold them: they end with one line.
+    """
+    for entry in entry_points(group="paperlib.commands"):
+        try:
+            command = entry.load()
+        except ModuleNotFoundError as error:
+            if entry.module.startswith(f"{error.name}."):
+                app.command(entry.name, context_settings=_ANYTHING)(_only_in_a_checkout)
+                continue
+            raise
+        _add_command(app, entry.name, command)
+
+
+_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""What a command takes that only says why it cannot run."""
+
+
+def _only_in_a_checkout() -> None:
+    """Works in a checkout of the project, which has the notebooks."""
+    raise ValueError(
+        "this command works in a checkout of the project, with its notebooks: clone it and type "
+        "make setup; what is installed here audits"
+    )
+
+
+def _add_command(app: typer.Typer, name: str, command: Command) -> None:
+    """Give ``app`` one command, with the examples that its module has for this name."""
+    examples: Mapping[str, str] = vars(sys.modules[command.__module__])["EXAMPLES"]
+    app.command(name, epilog=examples_text(examples[name]))(command)
+
+
+def examples_text(examples: str) -> str:
+    """Examples as help shows them, each on its line whatever the width, to be copied."""
+    lines = ["\b", "Examples:"]  # after this mark, lines are not filled
+    for line in examples.strip().splitlines():
+        lines.append(f"  {line}")
+    return "\n".join(lines)
