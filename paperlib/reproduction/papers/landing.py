@@ -21,6 +21,7 @@ from paperlib.reproduction.papers.verdict.pages import (
     rules_in_words,
     scales_table,
 )
+from paperlib.reproduction.papers.verdict.records import WORDS
 from paperlib.reproduction.papers.verdict.status import JudgedTarget
 
 FINDINGS_PAGE, FINDINGS = "what_the_papers_do_not_say", "findings"
@@ -71,20 +72,29 @@ def landing_markdown(
 
 def answers_table(judged: Sequence[JudgedTarget]) -> str:
     """A row for each paper: what its number is, whether it may be printed as a guarantee and what
-    may be said in its place, and the outcomes.
+    may be said in its place, and how many tables and figures agree.
     """
     rows: list[dict[str, str]] = []
     for paper, name in PAPERS.items():
         of_paper = [entry for entry in judged if entry.rule.paper == paper]
-        _, _, outcomes = counts_in_words(of_paper).rstrip(".").partition(": ")
         row = {
             "paper": f"{{doc}}`{name} <papers/{paper}>`",
             "its number": ANSWERS[paper]["number"],
             "a guarantee?": ANSWERS[paper]["printed"],
-            "outcome": outcomes,
+            "outcome": _in_six_words(of_paper),
         }
         rows.append(row)
     return pipe_table(pd.DataFrame(rows))
+
+
+def _in_six_words(judged: Sequence[JudgedTarget]) -> str:
+    """How many tables and figures agree and disagree, of how many; substitutes can do neither."""
+    words = [entry.outcome.word for entry in best_of(judged)]
+    counted: list[str] = []
+    for word in ("agrees", "disagrees"):
+        count = words.count(word)
+        counted.append(f"{count} {WORDS[word]['one' if count == 1 else 'several']}")
+    return f"{', '.join(counted)} of {len(words)}"
 
 
 def _finding_figure(finding: Finding) -> str:

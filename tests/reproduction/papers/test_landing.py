@@ -12,11 +12,13 @@ from paperlib.reproduction.papers.landing import (
     CITED,
     COSTS,
     HEADLINES,
+    answers_table,
     costs_markdown,
     landing_markdown,
     read_findings,
 )
-from paperlib.reproduction.papers.verdict.status import judge
+from paperlib.reproduction.papers.verdict.outcome import Outcome, Word
+from paperlib.reproduction.papers.verdict.status import JudgedTarget, judge
 
 ESTIMATES = Path(__file__).parents[3] / "book" / "measured" / "estimates"
 ROWS = pd.DataFrame(
@@ -72,8 +74,16 @@ def test_the_answers_stand_first_with_a_row_for_each_paper_and_call_no_number_a_
         assert row[0] == f"{{doc}}`{name} <papers/{paper}>`"
         assert row[2].startswith("no; ")
         number = sum(entry.rule.paper == paper for entry in judge([]))
-        assert row[3] == f"{number} are not yet run"
+        assert row[3] == f"0 agree, 0 disagree of {number}"
+        assert len(row[3].split()) <= 6
     assert rest.startswith("Of 50 tables and figures")
+
+
+def test_the_outcomes_of_the_answers_are_counted_and_substitutes_are_no_part_of_them():
+    words: list[Word] = ["agrees", "carries over", "disagrees", "does not carry over", "undecided"]
+    rules_of = [entry.rule for entry in judge([]) if entry.rule.paper == "output_sets"][:5]
+    judged = [JudgedTarget(rule, Outcome(word)) for rule, word in zip(rules_of, words, strict=True)]
+    assert "| 1 agrees, 1 disagrees of 5 |" in answers_table(judged)
 
 
 def test_the_tables_of_costs_have_seven_columns_and_link_the_others():
