@@ -281,7 +281,9 @@ def write_status(project: Project, profile: str) -> None:
     _write_if_new(data / CSV_NAME, status_table(judged).to_csv(index=False))
     _write_if_new(data / CLAIMS_NAME, claims_text(judged, profile=profile))
     _write_if_new(data / SCHEMA_NAME, schema_text())
-    for name, text in results_pages(judged, pages=_listed_pages(project)).items():
+    answers = landing.answers_table(judged)
+    texts = results_pages(judged, pages=_listed_pages(project), answers=answers)
+    for name, text in texts.items():
         _write_if_new(project.generated / "outcomes" / f"{name}.md", text)
     findings = _written_findings(project)
     text = landing.landing_markdown(judged, profile=profile, findings=findings)

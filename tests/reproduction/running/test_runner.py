@@ -18,7 +18,7 @@ from paperlib.report.provenance import provenance
 from paperlib.reproduction import running
 from paperlib.reproduction.exhibits.printed import PAPERS
 from paperlib.reproduction.papers.verdict.evidence import rules
-from paperlib.reproduction.papers.verdict.pages import page_of
+from paperlib.reproduction.papers.verdict.records import page_of
 from paperlib.reproduction.running import book
 from paperlib.reproduction.running.execute import rerun_command
 from paperlib.reproduction.running.parameters import (

@@ -11,8 +11,8 @@ from typing import Any
 from paperlib.reproduction.exhibits import targets
 from paperlib.reproduction.papers.verdict.contrasts import Contrast
 from paperlib.reproduction.papers.verdict.outcome import Claim
-from paperlib.reproduction.papers.verdict.pages import best_of, page_of
-from paperlib.reproduction.papers.verdict.records import anchor
+from paperlib.reproduction.papers.verdict.pages import best_of
+from paperlib.reproduction.papers.verdict.records import anchor, page_of
 from paperlib.reproduction.papers.verdict.status import JudgedTarget, Run
 
 CLAIMS_NAME = "claims.json"
@@ -61,6 +61,7 @@ def _row(entry: JudgedTarget, *, source: str, page: str) -> dict[str, Any]:
         "outcome": entry.outcome.word,
         "reason": entry.outcome.reason,
         "claims": [_claim(claim) for claim in entry.outcome.claims],
+        "conditions": [_comparison(contrast) for contrast in entry.outcome.conditions],
         "scale": entry.level,
         "evidence": [_evidence(run) for run in entry.runs],
         "commands": _commands(entry),
@@ -81,6 +82,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
 def _comparison(contrast: Contrast) -> dict[str, Any]:
     """A mean with its interval, and the range that is claimed; null for what is not there."""
     return {
+        "name": contrast.term.name,
         "label": contrast.label,
         "mean": _finite(contrast.mean),
         "low": _finite(contrast.low),

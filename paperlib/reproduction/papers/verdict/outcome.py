@@ -77,6 +77,7 @@ class Outcome:
         times_needed: How many times the repetitions would decide; infinite where no number would,
             NaN where it is not known.
         claims: Each claim by itself, and those that stand beside.
+        conditions: The comparisons that must hold for a verdict to be given.
     """
 
     word: Word
@@ -84,6 +85,7 @@ class Outcome:
     contrasts: tuple[Contrast, ...] = ()
     times_needed: float = math.nan
     claims: tuple[Claim, ...] = ()
+    conditions: tuple[Contrast, ...] = ()
 
     @property
     def first_reason(self) -> Reason | None:
@@ -128,8 +130,12 @@ def decide(
     contrasts = tuple(
         contrast for claim in claims if not claim.beside for contrast in claim.contrasts
     )
-    outcome = Outcome(joint_word(claims), (), contrasts, claims=tuple(claims))
-    times = times_needed(claimed, list(_comparisons(rule, evidence, "needed")), rule.error)
+    needed = list(_comparisons(rule, evidence, "needed"))
+    conditions = tuple(contrast_of(condition, rule.error) for condition in needed)
+    outcome = Outcome(
+        joint_word(claims), (), contrasts, claims=tuple(claims), conditions=conditions
+    )
+    times = times_needed(claimed, needed, rule.error)
     lacks = tuple(_lacks(rule, evidence, level, seeds))
     if lacks:
         only_conditions = [lack.cause for lack in lacks] == [Cause.UNMET_CONDITION]

@@ -12,6 +12,7 @@ from paperlib.io.files import RunResult
 from paperlib.report.tables import pipe_table
 from paperlib.reproduction.exhibits.printed import PAPERS
 from paperlib.reproduction.papers.verdict.evidence import TargetRule, rules
+from paperlib.reproduction.papers.verdict.nulls import null_markdown
 from paperlib.reproduction.papers.verdict.outcome import Claim, Outcome, over_models
 from paperlib.reproduction.papers.verdict.reasons import Cause
 from paperlib.reproduction.papers.verdict.records import (
@@ -23,6 +24,7 @@ from paperlib.reproduction.papers.verdict.records import (
     class_of,
     compared,
     escaped,
+    page_of,
 )
 from paperlib.reproduction.papers.verdict.status import (
     CSV_NAME,
@@ -43,9 +45,17 @@ _MOST_BESIDE = 2  # comparisons of a claim that stands beside
 _MOST_COMPARED = 4  # comparisons of a target that the page lists
 
 
-def results_pages(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> dict[str, str]:
-    """The results as MyST: an overview, and pages for the tables and the figures of each paper."""
+def results_pages(
+    judged: Sequence[JudgedTarget], *, pages: Collection[str], answers: str = ""
+) -> dict[str, str]:
+    """The results as MyST: an overview, and pages for the tables and the figures of each paper.
+
+    ``answers`` stands above the overview, and PANORAMIA's null below it.
+    """
     overview: list[str] = []
+    for block in (answers, null_markdown(judged)):
+        if block:
+            overview.append(block)
     by_page: dict[str, str] = {}
     for paper, title in PAPERS.items():
         of_paper = [entry for entry in judged if entry.rule.paper == paper]
@@ -59,15 +69,6 @@ def results_pages(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> 
     link = f"{{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`"
     download = f"All rows, with the command of each run: {link}."
     return {"results": "\n\n".join([*overview, download]) + "\n"} | by_page
-
-
-def page_of(rule: TargetRule) -> str:
-    """The page of the book, without its folder, that has a target's outcome; PANORAMIA's figures
-    fill two.
-    """
-    kind, number = rule.item.split()[:2]
-    second = (rule.paper, kind) == ("panoramia", "Figure") and int(number) >= 9
-    return f"{rule.paper}_{'more_' if second else ''}{kind.lower()}s"
 
 
 def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from paperlib.data.files import made_up
 from paperlib.report.display import RECORDS_FILE, Bundle, keep_line, kept_lines, notebook_name, show
 from paperlib.reproduction.papers.settings import settings_beside
-from paperlib.reproduction.papers.verdict.evidence import Evidence, Scale
+from paperlib.reproduction.papers.verdict.evidence import Evidence, Scale, TargetRule
 from paperlib.reproduction.papers.verdict.outcome import FAILS, Claim, Outcome, Word, decide_alone
 from paperlib.reproduction.papers.verdict.reasons import Cause
 
@@ -115,6 +115,15 @@ def class_of(word: Word) -> str:
 def chip(word: Word) -> str:
     """An outcome as a coloured chip of a page, in MyST."""
     return f"[{SIGNS[word]} {word}]{{.chip .{class_of(word)}}}"
+
+
+def page_of(rule: TargetRule) -> str:
+    """The page of the book, without its folder, that has a target's outcome; PANORAMIA's figures
+    fill two.
+    """
+    kind, number = rule.item.split()[:2]
+    second = (rule.paper, kind) == ("panoramia", "Figure") and int(number) >= 9
+    return f"{rule.paper}_{'more_' if second else ''}{kind.lower()}s"
 
 
 def anchor(target: str, notebook: str = "") -> str:
