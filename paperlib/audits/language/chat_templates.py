@@ -2,6 +2,7 @@
 template. What training took its loss from: all of it, or completions alone.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 from paperlib.attacks.language.completions import LearnedText
+from paperlib.audits.language.template_bounds import TakesTooMuchError, bounded
 from paperlib.core.checks import check_choice, check_list
 from paperlib.core.visible import visible_text
 
@@ -17,6 +19,9 @@ On = Literal["all", "completions"]
 
 _ROLES = {"human": "user", "gpt": "assistant"}  # of conversations, as templates name them
 _LONGEST_REASON = 300  # characters of what a template says
+# How often a template may write what it is given, which it may escape and indent.
+_TIMES_WRITTEN = 16
+_OF_ITS_OWN = 1_000  # characters beside its own, such as a date and names of the model
 _MARK = re.compile(r"{%-?\s*generation\b")  # in a template, before what the assistant writes
 
 
@@ -148,7 +153,20 @@ class ChatTemplate:
         """Messages as the tokenizer writes them; without options, without a start of the next
         answer.
         """
-        return str(self._applied(messages, tools, tokenize=False, **options))
+        text = str(self._applied(messages, tools, tokenize=False, **options))
+        self._check_length(text, messages, tools)
+        return text
+
+    def _check_length(self, text: str, messages: list[dict[str, Any]], tools: Any) -> None:
+        """Refuse a text far longer than what is written and the template, once for each message."""
+        template = self._tokenizer.get_chat_template(None, tools)
+        read = len(json.dumps([messages, tools], default=str))
+        allowed = _TIMES_WRITTEN * read + (len(messages) + 1) * (len(template) + _OF_ITS_OWN)
+        if len(text) > allowed:
+            raise ValueError(
+                f"holds a chat of {read:,} characters, of which the template of {self._model} "
+                f"makes {len(text):,}: it multiplies a text"
+            )
 
     def _applied(self, messages: list[dict[str, Any]], tools: Any, **options: Any) -> Any:
         """What the tokenizer makes of messages by its template, with its options."""
@@ -156,7 +174,17 @@ class ChatTemplate:
 
         self._check_template()
         try:
-            return self._tokenizer.apply_chat_template(messages, tools=tools, **options)
+            with bounded():
+                return self._tokenizer.apply_chat_template(messages, tools=tools, **options)
+        except MemoryError:
+            raise ValueError(
+                f"holds a chat for which the template of {self._model} takes more memory than it "
+                "may: it multiplies a text"
+            ) from None
+        except TakesTooMuchError as error:
+            raise ValueError(
+                f"holds a chat for which the template of {self._model} does not end: {error}"
+            ) from None
         except (TemplateError, TypeError, ArithmeticError, RecursionError) as error:
             reason = visible_text(" ".join(str(error).split()), _LONGEST_REASON)
             raise ValueError(
