@@ -1,0 +1,1 @@
+"""The test of a claim: a whole trade-off curve, such as an accountant's, as one hypothesis."""

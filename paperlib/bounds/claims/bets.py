@@ -1,0 +1,115 @@
+"""A test of a whole trade-off curve in any predictable order: bets with a limit at each log-odds.
+
+(Theorem and proof: book, one-run audit, a whole curve in any order.) The stake starts with a share
+of the error. Guesses are bet on at the fair odds of a few fixed log-odds e: a bet of w wins w where
+the guess is right and loses ``w e^e`` where it is wrong. What the curve lets a guess win beyond
+these odds is at most ``delta(e)`` times the largest bet at e, on average, for each example of the
+audit. So the stake ever reaches c times the error with probability at most 1/c.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.bounds.claims.curves import Profile
+from paperlib.core import FloatArray
+
+# Mean failures m delta(e) at the log-odds that are bet on, beyond those that no log-odds avoid, and
+# what share of the error each pays; the stake starts with the rest. Few log-odds leave each a large
+# limit. The first pays for many guesses that are little better than chance, the last for a few that
+# are nearly sure. Fixed before any score is seen; every choice is valid.
+_FAILURES = np.array([5.0, 1.0, 0.2, 0.02])
+_SHARES = np.array([0.28, 0.2, 0.12, 0.04])
+_LARGEST = 60.0  # nats; log-odds that are searched
+_LARGEST_BET = 1.0  # reaches the error from nothing
+_RIGHT, _WRONG = 4.0, 0.2  # guesses counted before the first
+_HALF_LIFE = 200.0  # guesses after which one counts half in the accuracy that is expected
+_SINGLE = 200  # guesses whose bets are chosen one by one; then a block for each so many
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Largest bets against several curves at one error; arrays of shape (curves, log-odds)."""
+
+    error: float  # what the start and all failures cost together, in (0, 1)
+    log_odds: FloatArray  # e, nats, rising
+    largest: FloatArray  # largest bet at each
+    start: FloatArray  # stake before the first guess, shape (curves,)
+
+
+def limits_of(profiles: list[Profile], total: int, error: float) -> Limits:
+    """The limits of bets on ``total`` examples against curves with these profiles."""
+    log_odds = np.array([_log_odds(profile, total) for profile in profiles])
+    delta = np.array([profile(row) for profile, row in zip(profiles, log_odds, strict=True)])
+    with np.errstate(divide="ignore"):
+        largest = np.minimum(error * _SHARES / (total * delta), _LARGEST_BET)
+    paid = total * (largest * delta).sum(axis=1)
+    return Limits(error, log_odds, largest, error - paid)
+
+
+def _log_odds(profile: Profile, total: int) -> FloatArray:
+    """Smallest log-odds of at most so many mean failures each, by bisection, rounded up."""
+    low, high = np.zeros(_FAILURES.size), np.full(_FAILURES.size, _LARGEST)
+    allowed = (_FAILURES / total) + profile(high)
+    for _ in range(60):
+        middle = (low + high) / 2
+        is_enough = profile(middle) <= allowed
+        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+    return np.asarray(high)
+
+
+def highest_stake(right: NDArray[np.bool_], limits: Limits) -> FloatArray:
+    """The highest stake against each curve, shape (curves,).
+
+    Args:
+        right: Whether each guess is right, shape (n,), in an order in which every guess, and
+            whether it is made, depends on the output and on earlier coins alone. Tied examples
+            stand in an order that knows no coins.
+        limits: Of as many examples as the audit has, looks and abstentions included.
+    """
+    stake = limits.start.copy()
+    highest = stake.copy()
+    hits, guesses = _RIGHT, _RIGHT + _WRONG
+    start = 0
+    while start < right.size:
+        size = 1 + start // _SINGLE
+        block = right[start : start + size]
+        wins, losses = _bets(stake, hits / guesses, limits)
+        path = _stakes(stake, block, wins, losses)
+        stake = path[:, -1]
+        highest = np.maximum(highest, path.max(axis=1))
+        kept = 0.5 ** (block.size / _HALF_LIFE)
+        hits = _RIGHT + kept * (hits - _RIGHT) + np.count_nonzero(block)
+        guesses = (_RIGHT + _WRONG) + kept * (guesses - _RIGHT - _WRONG) + block.size
+        start += size
+    return highest
+
+
+def _bets(stake: FloatArray, accuracy: float, limits: Limits) -> tuple[FloatArray, FloatArray]:
+    """What a right guess wins and a wrong one loses: the bets of fastest growth (Kelly) within the
+    limits, lower log-odds first; they lose less than the stake.
+    """
+    wins, losses = np.zeros_like(stake), np.zeros_like(stake)
+    for odds, largest in zip(np.exp(limits.log_odds.T), limits.largest.T, strict=True):
+        growth = accuracy * (stake - losses) / odds - (1 - accuracy) * (stake + wins)
+        bet = np.clip(growth, 0.0, largest)
+        wins += bet
+        losses += bet * odds
+    return wins, losses
+
+
+def _stakes(
+    stake: FloatArray, block: NDArray[np.bool_], wins: FloatArray, losses: FloatArray
+) -> FloatArray:
+    """The stakes after each guess of a block with one bet, shape (curves, guesses); a stake that
+    cannot lose the bet again is kept until the block ends.
+    """
+    steps = np.where(block, wins[:, None], -losses[:, None])
+    path = np.asarray(stake[:, None] + np.cumsum(steps, axis=1))
+    is_short = path < losses[:, None]
+    rows = np.flatnonzero(is_short.any(axis=1))
+    for row in rows:
+        first = int(np.argmax(is_short[row]))
+        path[row, first:] = path[row, first]
+    return path

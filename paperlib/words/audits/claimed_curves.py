@@ -1,0 +1,88 @@
+"""What the test of a claimed trade-off curve says, and takes for granted."""
+
+from typing import TYPE_CHECKING
+
+from paperlib.core.facts import Adjacency
+from paperlib.core.options import Design
+from paperlib.core.results import round_down, round_up
+from paperlib.words.claims import NEIGHBOURS
+from paperlib.words.designs import GUESSED, THE_PROCEDURE, score_assumptions
+
+if TYPE_CHECKING:
+    from paperlib.bounds.claims.audit import CurveResult
+
+TITLE = "The claimed trade-off curve"
+PURPOSE = (
+    "Is the whole curve of an accountant refuted? One hypothesis, sharper than one epsilon of it."
+)
+"""Title and purpose of the audit."""
+
+
+def headline(result: "CurveResult") -> str:
+    """The outcome on one line, with its p-value, the bound on mu and the refuted noise."""
+    outcome = "refuted" if result.refuted else "not refuted"
+    text = (
+        f"{result.claimed}: {outcome} (p ≤ {_p_value(result.p_value)}, confidence "
+        f"{result.confidence:g}; {result.total} examples); mu ≥ {round_down(result.mu):.3f}"
+    )
+    if result.noise_share is not None:
+        text += f"; refuted from {round_up(result.noise_share):.3f} times the noise on"
+    return text
+
+
+def _p_value(value: float) -> str:
+    """A p-value, rounded up."""
+    return f"{round_up(value):.3f}" if value >= 0.001 else f"{value:.1e}"
+
+
+def claim(
+    name: str, p_value: float, confidence: float, adjacency: Adjacency, *, refuted: bool
+) -> str:
+    """The sentence that the test of a claimed curve supports."""
+    neighbours = NEIGHBOURS[adjacency]
+    if refuted:
+        return (
+            f"With confidence {confidence:g}, the training procedure does not have the trade-off "
+            f"curve of {name} under {neighbours}, or a more private one (p at most "
+            f"{_p_value(p_value)})."
+        )
+    return (
+        f"At confidence {confidence:g} this audit does not refute the trade-off curve of {name} "
+        f"under {neighbours} (p at most {_p_value(p_value)}). It does not show that training has "
+        "it."
+    )
+
+
+def notes(mu: float, noise_share: float | None, confidence: float) -> tuple[str, ...]:
+    """The bound on mu and the refuted noise, each at the confidence by itself."""
+    sentences: list[str] = []
+    if mu > 0:
+        sentences.append(
+            f"Training is not mu-GDP for any mu below {round_down(mu):.3f}, with confidence "
+            f"{confidence:g} by itself."
+        )
+    if noise_share is not None:
+        sentences.append(
+            f"Every noise of at least {round_up(noise_share):.3f} times the claimed one is "
+            f"refuted, with confidence {confidence:g} for all together."
+        )
+    return tuple(sentences)
+
+
+def assumptions(design: Design) -> tuple[str, ...]:
+    """Conditions of the test of a claimed curve."""
+    return (
+        *score_assumptions(design),
+        f"{GUESSED['adaptive']}; ties are broken at random",
+        "the claim was fixed before the scores were seen",
+        THE_PROCEDURE,
+    )
+
+
+def other_adjacency(name: str, design: str) -> str:
+    """Why a curve of adding or removing a record is not tested with a design."""
+    return (
+        f"claimed: {name} is a curve of adding or removing one record, and design={design!r} tests "
+        "replacing one; give the curve of replacing one record (read_claimed_curve or "
+        "profile_of_points), or coins tossed before training"
+    )
