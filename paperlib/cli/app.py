@@ -11,7 +11,12 @@ import typer
 import paperlib
 from paperlib.cli import coins, combine, plan, seal
 from paperlib.cli.audits import chat, data, identifiers, language_model, release, scores, texts
-from paperlib.cli.commands import add_brought_commands, add_commands, examples_text
+from paperlib.cli.commands import (
+    GroupedCommands,
+    add_brought_commands,
+    add_commands,
+    examples_text,
+)
 from paperlib.cli.guard import DEBUG_VARIABLE
 
 EXAMPLES = {
@@ -28,6 +33,8 @@ PAPERLIB_DATA=/data paperlib doctor
 """What help shows below each command, one call a line."""
 
 app = typer.Typer(
+    cls=GroupedCommands,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Audit the privacy of machine-learning models without retraining them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -69,9 +76,7 @@ def common(
 
 
 def doctor() -> None:
-    """Show the installed packages, the hardware, the data folder, and the folders that can be
-    written.
-    """
+    """Show packages, hardware, and folders for data and runs."""
     from paperlib.cli.doctor import doctor
 
     doctor()
@@ -79,19 +84,16 @@ def doctor() -> None:
 
 add_commands(
     app,
+    "Audits",
     scores.audit,
+    combine.combine,
     data.audit_data,
     language_model.audit_lm,
     chat.audit_chat,
-    identifiers.identifiers,
     texts.audit_texts,
     release.audit_release,
-    combine.combine,
-    coins.coins,
-    coins.canaries,
-    seal.seal,
-    seal.verify,
-    plan.plan,
-    doctor,
 )
-add_brought_commands(app)
+add_commands(app, "Planning, coins and receipts", plan.plan, coins.coins, seal.seal, seal.verify)
+add_commands(app, "Texts and identifiers", coins.canaries, identifiers.identifiers)
+add_brought_commands(app, "Papers, in a checkout")
+add_commands(app, "This installation", doctor)

@@ -47,10 +47,11 @@ def coins(
     data: Annotated[
         str,
         typer.Argument(
+            metavar="DATA",
             help=(
                 "Your training data: CSV, TSV, JSON lines, Parquet, a folder of files such as "
                 "images, or a list of ids (.txt, one per line)."
-            )
+            ),
         ),
     ],
     *,
@@ -75,11 +76,12 @@ def coins(
     seed: options.SecretSeed = None,
     read_limit: options.ReadLimit = None,
 ) -> None:
-    """Toss a fair coin for each record before training: train on heads, leave out tails.
+    """Toss a fair coin for each record, before training.
 
-    An audit of the trained model then bounds the epsilon of the training for adding or removing a
-    record. The coins file has ids and coins: keep it secret from those who compute the scores. Its
-    hash can be published: it does not reveal the coins, and shows later that none was changed.
+    Train on heads, and leave out tails. An audit of the trained model then bounds the epsilon of
+    the training for adding or removing a record. The coins file has ids and coins: keep it secret
+    from those who compute the scores. Its hash can be published: it does not reveal the coins, and
+    shows later that none was changed.
     """
     import numpy as np
 
@@ -254,11 +256,12 @@ def canaries(
     data: Annotated[
         str,
         typer.Argument(
+            metavar="DATA",
             help=(
                 "Your training data: texts (JSON lines or a table with a column of texts; .txt, "
                 "one per line), a table with a column of labels, or a folder of images with a "
                 "folder for each class."
-            )
+            ),
         ),
     ],
     *,
@@ -306,13 +309,12 @@ def canaries(
     seed: options.SecretSeed = None,
     read_limit: options.ReadLimit = None,
 ) -> None:
-    """Make records for an audit, and insert those whose fair coin shows heads at random places of
-    the data.
+    """Make records and insert those whose fair coin shows heads.
 
-    All records of the data are trained on, except those that get a wrong label. An audit of the
-    trained model bounds the epsilon of the training for adding or removing a canary, however the
-    canaries were made. The coins file has ids and coins: keep it secret from those who compute the
-    scores.
+    They are inserted at random places of the data. All records of the data are trained on, except
+    those that get a wrong label. An audit of the trained model bounds the epsilon of the training
+    for adding or removing a canary, however the canaries were made. The coins file has ids and
+    coins: keep it secret from those who compute the scores.
     """
     import numpy as np
 

@@ -86,7 +86,10 @@ def combine(
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
 ) -> int:
-    """Audit a training procedure from several runs, each with its own coins: one lower bound."""
+    """Audit a training procedure: one bound from several runs.
+
+    Each run has its own coins.
+    """
     from paperlib.audits.score_results import Audits
     from paperlib.bounds import combine_runs
     from paperlib.bounds.one_run.combine import rank_scores

@@ -163,16 +163,20 @@ ReadLimit = Annotated[
     ),
 ]
 LanguageModel = Annotated[
-    str, typer.Argument(help="Causal language model: a folder, or a name on the Hugging Face hub.")
+    str,
+    typer.Argument(
+        metavar="MODEL", help="Causal language model: a folder, or a name on the Hugging Face hub."
+    ),
 ]
 Corpus = Annotated[
     str,
     typer.Argument(
+        metavar="CORPUS",
         help=(
             "File or folder of text (a file is one document), JSON lines or Parquet (a line "
             "or row is one), a known corpus by name, or a pack that `paperlib identifiers` "
             "wrote."
-        )
+        ),
     ),
 ]
 On = Annotated[

@@ -67,12 +67,11 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     read_limit: options.ReadLimit = None,
 ) -> None:
-    """Plan an audit: the epsilon that m examples can show, or the number of examples for an
-    epsilon.
+    """Plan an audit: what it can show, or how many examples.
 
-    The plan simulates audits by the attack, a perfect one without --auc or --pilot. It prints the
-    bound that a share --power of audits reaches, the mean bound, and the range of 80 % of the
-    bounds.
+    It says which epsilon m examples can show, or how many examples an epsilon needs. The plan
+    simulates audits by the attack, a perfect one without --auc or --pilot. It prints the bound that
+    a share --power of audits reaches, the mean bound, and the range of 80 % of the bounds.
     """
     from paperlib.bounds import plan_audit
     from paperlib.core.checks import check_in

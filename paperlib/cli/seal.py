@@ -38,19 +38,21 @@ def seal(
     plan: Annotated[
         Path,
         typer.Argument(
+            metavar="PLAN",
             help=(
                 "YAML with coins, score and direction; optionally delta, confidence, guess, unit,"
                 " claimed_epsilon, limit and scores (the file to be audited); and in your own "
                 "words model, attack, mechanism, accountant, sampling and notes."
-            )
+            ),
         ),
     ],
 ) -> None:
-    """Seal the plan of an audit before training, after the coins are tossed.
+    """Seal the plan of an audit, before training.
 
-    Writes NAME.sealed.json next to NAME.yaml and prints its hash. `paperlib audit --plan` runs as
-    planned and refuses anything else. A hash published before training shows that the plan was made
-    before; by itself the hash shows neither its date nor that no other plan was sealed.
+    The coins are tossed before. Writes NAME.sealed.json next to NAME.yaml and prints its hash.
+    `paperlib audit --plan` runs as planned and refuses anything else. A hash published before
+    training shows that the plan was made before; by itself the hash shows neither its date nor that
+    no other plan was sealed.
     """
     from paperlib.audits import seal_plan
 
@@ -68,7 +70,9 @@ def seal(
 
 
 def verify(
-    report: Annotated[Path, typer.Argument(help="HTML report of an audit with --plan.")],
+    report: Annotated[
+        Path, typer.Argument(metavar="REPORT", help="HTML report of an audit with --plan.")
+    ],
     *,
     plan: Annotated[
         str, typer.Option(metavar="HASH", help="Hash of the plan, as published before training.")
@@ -86,12 +90,12 @@ def verify(
     ] = None,
     read_limit: options.ReadLimit = None,
 ) -> int:
-    """Compute the audit of a receipt again, write its report anew, and compare the whole page.
+    """Compute the audit of a receipt again, and compare.
 
-    Exit code 2 if anything differs, the first places on a line each; 3 if the audit gives no answer
-    or does not pass its planned limit; 4 if another version wrote the page, of which then only the
-    numbers were compared. No receipt shows that the scores come from the model, or that training
-    followed the coins.
+    Its report is written anew, and the whole page compared. Exit code 2 if anything differs, the
+    first places on a line each; 3 if the audit gives no answer or does not pass its planned limit;
+    4 if another version wrote the page, of which then only the numbers were compared. No receipt
+    shows that the scores come from the model, or that training followed the coins.
     """
     from paperlib.audits.planned.receipt import check_receipt
 

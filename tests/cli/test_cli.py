@@ -1,5 +1,7 @@
 """The command: what its parts say and refuse, help with examples, and completion."""
 
+import re
+import shlex
 from collections import defaultdict
 from inspect import signature
 from typing import get_args
@@ -94,6 +96,59 @@ def test_help_is_given_with_an_example(command, name):
     _, examples, shown = " ".join(out.split()).partition("Example")
     assert examples
     assert f"paperlib {name}" in shown
+
+
+def test_h_is_help_summaries_fit_and_commands_stand_in_groups(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = command("-h")
+    assert (code, out) == (0, command("--help")[1])
+    groups = re.findall(
+        r"^(\S.*):\n((?:  \S+ .*\n)+)", out.partition("-h, --help")[2], re.MULTILINE
+    )
+    titles = [title for title, _ in groups]
+    assert titles == [
+        "Audits",
+        "Planning, coins and receipts",
+        "Texts and identifiers",
+        "Papers, in a checkout",
+        "This installation",
+    ]
+    summaries = "".join(rows for _, rows in groups).splitlines()
+    assert {row.split()[0] for row in summaries} == set(get_group(app).commands)
+    assert [row for row in summaries if not row.endswith(".") or row.endswith("...")] == []
+    for name in get_group(app).commands:
+        assert command(name, "-h") == command(name, "--help")
+
+
+def test_examples_stand_on_a_line_each_and_their_options_exist(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    commands = get_group(app).commands
+    options = {
+        name: {flag for parameter in command.params for flag in parameter.opts}
+        for name, command in commands.items()
+    }
+    for name in commands:
+        _, _, below = command(name, "--help")[1].partition("Examples:\n")
+        lines = [line.strip() for line in below.splitlines()]
+        calls = [line.partition("paperlib ")[2] for line in lines if not line.startswith("#")]
+        assert any(call.startswith(name) for call in calls)
+        for call in calls:
+            called, *words = shlex.split(call)
+            flags = {word for word in words if word.startswith("-") and word != "-"}
+            assert flags <= options[called], call
+
+
+def test_what_a_command_needs_is_shown_as_needed(here, command):
+    for words, missing in (
+        ("audit-lm", "Missing argument 'MODEL'"),
+        ("audit-lm gpt2", "Missing argument 'CORPUS'"),
+        ("audit-data --target a.py:f", "Missing argument 'MEMBERS'"),
+        ("audit-data rows.csv", "Missing option '--target'"),
+        ("audit", "Missing argument 'FILE'"),
+    ):
+        command.refuses(words, missing)
+    usage, optional = command("audit", "-h")[1].partition("NONMEMBERS")[::2]
+    assert (usage.endswith("["), optional.startswith("]")) == (True, True)
 
 
 def declared_options():

@@ -26,7 +26,8 @@ def audit_chat(
     url: Annotated[
         str,
         typer.Argument(
-            help="Address; /chat/completions is added if it does not end in /completions."
+            metavar="URL",
+            help="Address; /chat/completions is added if it does not end in /completions.",
         ),
     ],
     corpus: options.Corpus,
@@ -67,10 +68,10 @@ def audit_chat(
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
 ) -> int:
-    """Audit a model by its answers alone: which identifiers of a corpus (hashes, ...) does it
-    complete?
+    """Audit a model behind an address by its answers alone.
 
-    Only the text before each identifier and its first digits are sent to the address.
+    The question is which identifiers of a corpus (hashes, ...) it completes. Only the text before
+    each identifier and its first digits are sent to the address.
     """
     from paperlib.audits import audit_chat, chat_questions
     from paperlib.audits.language.endpoint import ANSWER_TOKENS, ChatEndpoint

@@ -19,14 +19,14 @@ paperlib audit-data rows.csv --target m.py:losses --generated new.csv --known-c 
 """What help shows below each command, one call a line."""
 
 
-_NOTEBOOK = "the notebook panoramia_your_data shows a demonstration without files of yours"
-
-
 def audit_data(
     members: Annotated[
         str,
-        typer.Argument(help="The training data: CSV or Parquet, NPZ, or a file or folder of text."),
-    ] = "",
+        typer.Argument(
+            metavar="MEMBERS",
+            help="The training data: CSV or Parquet, NPZ, or a file or folder of text.",
+        ),
+    ],
     *,
     kind: Annotated[
         Literal["table", "images", "text"], typer.Option(help="Kind of the data and of the model.")
@@ -41,7 +41,7 @@ def audit_data(
                 ".safetensors."
             ),
         ),
-    ] = "",
+    ],
     train_again: Annotated[
         str,
         typer.Option(
@@ -135,10 +135,11 @@ def audit_data(
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
 ) -> int:
-    """Audit a model with its training data and generated non-members (PANORAMIA).
+    """Audit a model with generated non-members (PANORAMIA).
 
-    The number is a measurement. With --train-again, a null model checks it. With --known-c or
-    --nonmembers, there is a lower bound.
+    It takes the training data of the model. The number is a measurement. With --train-again, a null
+    model checks it. With --known-c or --nonmembers, there is a lower bound. The notebook
+    panoramia_your_data shows a demonstration without files of yours.
     """
     wishes = Wishes(
         claimed_epsilon=claimed_epsilon,
@@ -148,11 +149,6 @@ def audit_data(
         output=output,
         as_json=as_json,
     )
-    if not members or not target:
-        missing = "MEMBERS" if not members else "--target"
-        raise ValueError(
-            f"{missing}: name what the model was trained on and the model; {_NOTEBOOK}"
-        )
     from paperlib.audits.panoramia.files import audit_files, check_table_files
 
     files = {

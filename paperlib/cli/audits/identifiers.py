@@ -24,7 +24,9 @@ Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])]
 
 
 def identifiers(
-    packages: Annotated[list[str] | None, typer.Argument(help="Names of packages on PyPI.")] = None,
+    packages: Annotated[
+        list[str] | None, typer.Argument(metavar="PACKAGES", help="Names of packages on PyPI.")
+    ] = None,
     *,
     out: Annotated[
         Path,
@@ -65,12 +67,11 @@ def identifiers(
     ] = "",
     read_limit: options.ReadLimit = None,
 ) -> None:
-    """Write digests of public packages as a corpus, for a model whose training text is not
-    available.
+    """Write digests of public packages as a corpus.
 
-    The training text may contain digests uploaded before it was collected, but no later ones. An
-    audit of a pack of later digests should find nothing, except at its error rate. It checks the
-    cut-off and the audit.
+    It serves where the training text of a model is not available. That text may contain digests
+    uploaded before it was collected, but no later ones. An audit of a pack of later digests should
+    find nothing, except at its error rate. It checks the cut-off and the audit.
     """
     from paperlib.data.text.packages import PYPI, write_pack
 

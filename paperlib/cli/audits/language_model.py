@@ -20,12 +20,9 @@ paperlib audit-lm gpt2 my_documents --identifiers uuid --identifiers sha1
 """What help shows below each command, one call a line."""
 
 
-_NOTEBOOK = "the notebook audit_your_language_model shows a demonstration without files of yours"
-
-
 def audit_lm(
-    model: options.LanguageModel = "",
-    corpus: options.Corpus = "",
+    model: options.LanguageModel,
+    corpus: options.Corpus,
     *,
     on: options.On = "all",
     identifiers: options.Identifiers = None,
@@ -66,11 +63,11 @@ def audit_lm(
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
 ) -> int:
-    """Audit a language model: which identifiers of a corpus (hashes, keys, addresses, ...) has it
-    learned?
+    """Audit which identifiers a language model has learned.
 
-    The audit generates alternatives for each identifier. It trains no model and needs no held-out
-    data.
+    They are those of a corpus: hashes, keys, addresses, ... The audit generates alternatives for
+    each identifier. It trains no model and needs no held-out data. The notebook
+    audit_your_language_model shows a demonstration without files of yours.
     """
     loading = ModelLoading(dtype=dtype, device=device)
     wishes = Wishes(
@@ -81,9 +78,6 @@ def audit_lm(
         output=output,
         as_json=as_json,
     )
-    if not model or not corpus:
-        missing = "MODEL" if not model else "CORPUS"
-        raise ValueError(f"{missing}: name a language model and a corpus; {_NOTEBOOK}")
     from paperlib.audits.language.chat_templates import ChatTemplate
     from paperlib.audits.language.language_model import (
         FEWEST_IDENTIFIERS,

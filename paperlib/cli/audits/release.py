@@ -28,17 +28,24 @@ def audit_release(
     release: Annotated[
         str,
         typer.Argument(
+            metavar="RELEASE",
             help=(
                 "The release: CSV, JSON lines or Parquet, .txt with one text per line, a folder "
                 "of images, or NPZ or NPY with an array of them."
-            )
+            ),
         ),
     ],
     members: Annotated[
-        str, typer.Argument(help="Rows it was made from; with --coins all with a coin.")
+        str,
+        typer.Argument(
+            metavar="MEMBERS", help="Rows it was made from; with --coins all with a coin."
+        ),
     ],
     nonmembers: Annotated[
-        str | None, typer.Argument(help="Held-out rows of the same kind; omit with --coins.")
+        str | None,
+        typer.Argument(
+            metavar="NONMEMBERS", help="Held-out rows of the same kind; omit with --coins."
+        ),
     ] = None,
     *,
     text_column: Annotated[
@@ -87,11 +94,10 @@ def audit_release(
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
 ) -> int:
-    """Audit a synthetic release of an unknown generator, with rows from which it was made and
-    held-out rows.
+    """Audit a synthetic release of rows, texts or images.
 
-    The bound is about the whole process that made the release. The report also has rates of
-    disclosure.
+    Its generator may be unknown; the rows it was made of and held-out rows are needed. The bound is
+    about the whole process that made the release. The report also has rates of disclosure.
     """
     from paperlib.audits import audit_release as audit_rows
     from paperlib.audits.releases.files import read_rows

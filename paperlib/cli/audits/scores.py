@@ -35,15 +35,19 @@ def audit(
     file: Annotated[
         str,
         typer.Argument(
+            metavar="FILE",
             help=(
                 "CSV, Parquet, JSON lines, NPZ, NPY or tensors with a score or loss column and a "
                 "membership column (1/0, true/false, in/out); with a second file, the members' "
                 "scores; - for standard input."
-            )
+            ),
         ),
     ],
     nonmembers: Annotated[
-        str | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")
+        str | None,
+        typer.Argument(
+            metavar="NONMEMBERS", help="Non-members' scores, if they are in a file of their own."
+        ),
     ] = None,
     *,
     score_column: options.ScoreColumn = None,
@@ -79,8 +83,9 @@ def audit(
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
 ) -> int:
-    """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML
-    report.
+    """Audit a trained model by its scores, with an HTML report.
+
+    It prints the answer in words and the numbers behind it.
     """
     from paperlib.audits import audit_scores
     from paperlib.audits.planned.sealed_plan import SealedPlan

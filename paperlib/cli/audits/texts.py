@@ -36,14 +36,18 @@ def audit_texts(
     members: Annotated[
         str,
         typer.Argument(
+            metavar="MEMBERS",
             help=(
                 "Texts that the model was trained on: JSON lines, or a .txt file with one text "
                 "per line. With --coins, all texts that have a coin."
-            )
+            ),
         ),
     ],
     nonmembers: Annotated[
-        str, typer.Argument(help="Held-out texts of the same source; omit with --coins.")
+        str,
+        typer.Argument(
+            metavar="NONMEMBERS", help="Held-out texts of the same source; omit with --coins."
+        ),
     ] = "",
     *,
     base: Annotated[
@@ -145,11 +149,11 @@ def audit_texts(
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
 ) -> int:
-    """Audit a language model on any texts: every membership score, a bound, and texts that can be
-    extracted.
+    """Audit which texts a language model was trained on.
 
-    There is no bound if members and non-members differ without the model (words, their order,
-    length, date, the base).
+    There is every membership score, a bound, and the texts that can be extracted. There is no bound
+    if members and non-members differ without the model (words, their order, length, date, the
+    base).
     """
     from paperlib.audits.language.chat_templates import ChatTemplate
     from paperlib.audits.language.records import check_fields

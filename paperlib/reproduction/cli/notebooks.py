@@ -33,7 +33,8 @@ _FROM = "PAPERLIB_FROM"
 def run(
     notebook: Notebook = "",
     assignments: Annotated[
-        list[str] | None, typer.Argument(help="Parameters as name=value, the same as with -p.")
+        list[str] | None,
+        typer.Argument(metavar="NAME=VALUE", help="Parameters as name=value, the same as with -p."),
     ] = None,
     *,
     parameter: Annotated[
@@ -60,8 +61,9 @@ def run(
         ),
     ] = False,
 ) -> None:
-    """Run one notebook with checked parameters into a new folder below runs/, or all into the
-    book.
+    """Run one notebook, or all of them into the book.
+
+    Parameters are checked. One notebook gets a new folder below runs/.
     """
     project = running.find_project()
     typed = running.split_assignments(os.environ.pop(_P, ""))
@@ -150,8 +152,9 @@ def list_notebooks(
     *,
     profile: Profile = "default",
 ) -> None:
-    """List the notebooks with their parameters, what they reproduce, and the verdicts of their last
-    run.
+    """List the notebooks with parameters and last verdicts.
+
+    It also says what each of them reproduces.
     """
     from paperlib.reproduction.exhibits import targets
 

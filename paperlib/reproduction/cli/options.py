@@ -19,6 +19,7 @@ def names_of(pattern: str) -> list[str]:
 Notebook = Annotated[
     str,
     typer.Argument(
+        metavar="NOTEBOOK",
         autocompletion=lambda: names_of("*.ipynb"),
         help="Name of a notebook; see `paperlib list`.",
     ),

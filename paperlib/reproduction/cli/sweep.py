@@ -73,12 +73,12 @@ def sweep_notebook(
         typer.Option("--table", help="Write the table and print the outcomes of finished runs."),
     ] = False,
 ) -> None:
-    """Run one notebook with all combinations of parameter values, here or on a cluster.
+    """Run one notebook over many values, here or on a cluster.
 
-    Each combination is a run, stored in runs/sweep/NOTEBOOK. A finished run is never repeated, so
-    the same command continues after an interrupt or a lost machine. A failing run does not stop the
-    others. The output is a table with a row per run, and for each setting the outcomes of all its
-    seeds together.
+    Each combination of parameter values is a run, stored in runs/sweep/NOTEBOOK. A finished run is
+    never repeated, so the same command continues after an interrupt or a lost machine. A failing
+    run does not stop the others. The output is a table with a row per run, and for each setting the
+    outcomes of all its seeds together.
     """
     from paperlib.core.checks import check_at_least
     from paperlib.reproduction.sweeps import SweepError, sweep_place
