@@ -14,7 +14,7 @@ from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.core import Coins, MembershipScores, ScoreAudit
 from paperlib.core.facts import Refusal
 from paperlib.core.intervals import ScoreMeasures, score_measures
-from paperlib.core.options import Design
+from paperlib.core.options import ScoreDesign
 
 if TYPE_CHECKING:
     from paperlib.audits.document import AuditDocument
@@ -30,7 +30,7 @@ class Audits:
 
     scores: MembershipScores
     audits: tuple[ScoreAudit, ...]  #: one or more; the first one has a result
-    design: Design = "randomized"
+    design: ScoreDesign = "randomized"
     reading: tuple[str, ...] = field(default=(), kw_only=True)  #: warnings of the reader of a file
     plan: SealedPlan | None = field(default=None, kw_only=True)  #: what was followed
     coins: Coins | None = field(default=None, kw_only=True)  #: what told membership

@@ -20,13 +20,15 @@ from paperlib.bounds import (
     game_spread,
     limit_of_detection,
 )
+from paperlib.bounds.forgetting import audit_forgetting
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit
 from paperlib.core.checks import check_choice, check_ids, find_ties, unit_means
 from paperlib.core.direction import REVERSED_LEVEL, check_scores, reversed_direction
 from paperlib.core.facts import NAMES_GIVEN, Refusal, reasons
-from paperlib.core.options import Design, Guess
+from paperlib.core.options import Design, Guess, ScoreDesign
 from paperlib.core.sealed import check_loaded
+from paperlib.words import forgetting
 from paperlib.words.audits import scores as words
 from paperlib.words.claims import unit_sentence
 from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
@@ -52,10 +54,11 @@ class ScoreOptions(TypedDict, total=False):
     delta: float
     confidence: float
     guess: Guess
-    design: Design
+    design: ScoreDesign
     seed: int
     coins: Coins
     plan: SealedPlan
+    utility: Sequence[float]
 
 
 def audit(
@@ -82,8 +85,8 @@ def audit(
             `paperlib.io.read_scores`.
         unit: Column of a file that says what one record is, such as a customer, whose values are
             averaged.
-        options: ``delta``, ``confidence``, ``guess``, ``design``, ``seed``, ``coins``, ``plan``, as
-            for `audit_scores`; what is not given is as planned.
+        options: ``delta``, ``confidence``, ``guess``, ``design``, ``seed``, ``coins``, ``plan``,
+            ``utility``, as for `audit_scores`; what is not given is as planned.
 
     Raises:
         ValueError: Values without a kind, options that do not go with the data, a file that cannot
@@ -109,6 +112,11 @@ def audit(
         # Imported here, since it takes longer to load than arrays take to audit.
         from paperlib.io import read_scores
 
+        if options.get("design") == "forget" and coins is None:
+            raise ValueError(
+                "coins: a file does not say which records are a pair; give the coins of "
+                "`paperlib coins --forget`, or two arrays in the order of the pairs"
+            )
         loaded = read_scores(data, cast(Any, nonmembers), kind=kind, coins=coins, **columns)
         scores, reading = loaded.scores, loaded.warnings
     elif any(columns.values()):
@@ -230,11 +238,12 @@ def audit_scores(
     delta: float = 0.0,
     confidence: float = 0.95,
     guess: Guess = "adaptive",
-    design: Design = "randomized",
+    design: ScoreDesign = "randomized",
     seed: int = 0,
     unit: str | None = None,
     coins: Coins | None = None,
     plan: SealedPlan | None = None,
+    utility: Sequence[float] | None = None,
 ) -> Audits:
     """Run every score-based audit of one set of scores.
 
@@ -248,7 +257,9 @@ def audit_scores(
         confidence: Confidence level of every number, in (0, 1).
         guess: Guesses of the one-run audit, as in `audit_one_run`.
         design: "randomized" if fair coins decided membership before training; "game" draws a
-            fair-coin subsample; "played" if fair coins decided after training who is shown.
+            fair-coin subsample; "played" if fair coins decided after training who is shown;
+            "forget", which coins of `toss_pairs` imply, if they decided in pairs of records which
+            was trained on and then forgotten, as in `audit_forgetting`.
         seed: Seed of every random split, 0 or more.
         unit: What one record is where each score is the mean of several rows; it stands in every
             claim.
@@ -256,6 +267,7 @@ def audit_scores(
             `Coins.scores`; their unit and commitment stand in every result.
         plan: What was planned for these coins; options that differ are refused, and its hash and
             day stand in every result.
+        utility: With "forget" the utility of the model before and after forgetting.
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
@@ -274,6 +286,12 @@ def audit_scores(
     ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
     unsorted = check_scores("scores", scores, *others)
+    check_choice("design", design, ScoreDesign)
+    if design == "forget" or (coins is not None and coins.forget):
+        _check_pairs(unsorted, design, guess, unit, coins, plan)
+        return _forgetting(unsorted, coins, delta, confidence, utility)
+    if utility is not None:
+        raise ValueError('utility: belongs to an audit of forgetting, design="forget"')
     _check_followed(unsorted, coins, plan, unit, delta, confidence, guess, design)
     if coins is not None:
         unit = coins.unit or None
@@ -313,6 +331,62 @@ def audit_scores(
     facts = record_facts(coins=coins, plan=plan, unit=unit or "")
     claimed = tuple(audit.with_claim(example, *assumptions, **facts) for audit in audits)
     return Audits(unsorted, claimed, design, reading=reading, plan=plan, coins=coins, seed=seed)
+
+
+def _check_pairs(
+    scores: MembershipScores,
+    design: ScoreDesign,
+    guess: Guess,
+    unit: str | None,
+    coins: Coins | None,
+    plan: SealedPlan | None,
+) -> None:
+    """Refuse (ValueError) options that an audit of forgetting does not have, and coins that are not
+    those of these pairs.
+    """
+    check_loaded(coins, plan)
+    if plan is not None:
+        raise ValueError("plan: an audit of forgetting follows no sealed plan yet; leave it out")
+    if guess != "adaptive" or unit is not None:
+        raise ValueError("guess, unit: an audit of forgetting has neither; leave them out")
+    if coins is None:
+        return
+    if not coins.forget or design not in ("randomized", "forget"):
+        raise ValueError(
+            'coins: design "forget" goes with the coins of pairs, of `paperlib coins --forget` or '
+            f"toss_pairs, and no other design does; got {design!r}"
+        )
+    if 2 * scores.member.size != len(coins.ids) or len(scores) != len(coins.ids):
+        raise ValueError("coins: for another number of records; use coins.scores(...)")
+
+
+def _forgetting(
+    scores: MembershipScores,
+    coins: Coins | None,
+    delta: float,
+    confidence: float,
+    utility: Sequence[float] | None,
+) -> Audits:
+    """The audit of forgetting, and beside it each of its two directions."""
+    result = audit_forgetting(scores, delta=delta, confidence=confidence, utility=utility)
+    result = replace(result, refusals=reasons(equal_scores(scores)))
+    main = ScoreAudit(
+        title=forgetting.MAIN_TITLE,
+        kind="lower bound",
+        purpose=forgetting.MAIN_PURPOSE,
+        result=result,
+    )
+    audits = [main]
+    for title, direction in zip(forgetting.TITLES, result.directions, strict=True):
+        audits.append(replace(main, title=title, purpose=forgetting.PURPOSE, result=direction))
+    reading = rounded(scores)
+    if coins is not None:
+        reading += seed_warnings(coins)
+    facts = record_facts(coins=coins, plan=None, unit="")
+    claimed = tuple(
+        audit.with_claim("", *sealed_assumptions(coins, None), **facts) for audit in audits
+    )
+    return Audits(scores, claimed, "forget", reading=reading, coins=coins)
 
 
 def _check_followed(

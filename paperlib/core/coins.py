@@ -95,6 +95,80 @@ def toss_coins(
     )
 
 
+def toss_pairs(
+    ids: int | Iterable[Any],
+    *,
+    alike: Iterable[Any] | None = None,
+    seed: int | None = None,
+    fraction: float = 1.0,
+    column: str = "",
+) -> "Coins":
+    """Toss one fair coin for each pair of records, before training: one of the two is trained on
+    and later forgotten, the other one is never seen.
+
+    Guarantee:
+        The coins are fair and independent of each other, and of which records are pairs.
+
+    Args:
+        ids: Name of each record, each once, or a number of records.
+        alike: What the two records of a pair have in common, such as their class: a value for each
+            record. Of values with an odd number of records one has no coin. None pairs any two.
+        seed, column: As for `toss_coins`.
+        fraction: Share of the records that are in pairs, in (0, 1]; all others are trained on and
+            stay.
+
+    Raises:
+        ValueError: An id that repeats or is empty, no pair, or another number of values of
+            ``alike``.
+
+    >>> coins = toss_pairs(8, seed=0, fraction=0.5)
+    >>> len(coins.ids), int(coins.forgotten(range(8)).sum()), int(coins.training(range(8)).sum())
+    (4, 2, 6)
+    """
+    check_in("(0, 1]", "fraction", fraction)
+    names = _names(range(int(ids)) if isinstance(ids, int | np.integer) else ids)
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"ids: {len(names):,} records have {len(set(names)):,} ids; each needs one"
+        )
+    values = [""] * len(names) if alike is None else list(map(_name, alike))
+    if len(values) != len(names):
+        raise ValueError(f"alike: expected a value for each of {len(names)} records")
+    size = 8 * len(names)
+    drawn = secrets.token_bytes(size) if seed is None else np.random.default_rng(seed).bytes(size)
+    words = np.frombuffer(drawn, dtype="<u8")
+    # As for single records: the lowest bit is the coin, the 63 others order the records.
+    pairs = _pairs_in_order(np.argsort(words >> np.uint64(1), kind="stable"), values)
+    count = min(round(fraction * len(names) / 2), len(pairs))
+    if not count:
+        raise ValueError(f"fraction: {fraction:g} of {len(names)} records hold no pair; give more")
+    first = pairs[:count, 0]
+    first_included = (words[first] & np.uint64(1)).astype(bool)
+    return Coins(
+        ids=tuple(np.array(names, dtype=object)[pairs[:count].ravel()].tolist()),
+        included=np.column_stack([first_included, ~first_included]).ravel(),
+        unit="",
+        column=column or "id",
+        records=len(names),
+        seed=seed,
+        forget=True,
+    )
+
+
+def _pairs_in_order(order: NDArray[np.int64], values: Sequence[str]) -> NDArray[np.int64]:
+    """Pairs of rows of equal value, taken in this order; shape (pairs, 2)."""
+    waiting: dict[str, int] = {}
+    pairs: list[tuple[int, int]] = []
+    rows: list[int] = order.tolist()
+    for row in rows:
+        other = waiting.pop(values[row], None)
+        if other is None:
+            waiting[values[row]] = row
+        else:
+            pairs.append((other, row))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coins:
     """Records with a coin and how each fell, as `toss_coins` makes them; scores are joined to them
@@ -112,6 +186,8 @@ class Coins:
         salt: Random text without which the commitment tells nothing.
         copies: Where the records are canaries, how often each with heads is in the training data;
             else 0.
+        forget: Whether the ids are pairs, one after the other, of which the included record is
+            trained on and later forgotten.
     """
 
     ids: tuple[str, ...]
@@ -123,9 +199,14 @@ class Coins:
     sealed: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     salt: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     copies: int = 0
+    forget: bool = False
 
     def __post_init__(self) -> None:
         self.included.flags.writeable = False
+        if self.forget and (
+            len(self.included) % 2 or (self.included[::2] == self.included[1::2]).any()
+        ):
+            raise ValueError("coins: of each pair one record is trained on, and one is not")
 
     def __repr__(self) -> str:
         return (
@@ -145,13 +226,24 @@ class Coins:
         what = "canaries" if self.copies else "records"
         if self.unit:
             what = f"units of {self.unit!r}"
+        number = len(self.ids)
+        if self.forget:
+            number //= 2
+            what = "records, a coin for each pair of those that are scored"
         return (
-            f"{len(self.ids):,} coins for {self.records:,} {what}, sealed on {self.sealed}, "
+            f"{number:,} coins for {self.records:,} {what}, sealed on {self.sealed}, "
             f"SHA-256 {self.commitment}"
         )
 
     def check_alone(self, design: str, unit: object) -> None:
-        """Refuse options (ValueError) that the coins answer."""
+        """Refuse options (ValueError) that the coins answer, and every audit of single records
+        where the coins are those of pairs.
+        """
+        if self.forget:
+            raise ValueError(
+                "coins: they say which record of each pair is forgotten; `paperlib audit`, in "
+                "Python audit(..., coins=), judges that"
+            )
         if design != "randomized" or unit is not None:
             raise ValueError(
                 "coins: they say that the design is randomized and what a unit is; give neither"
@@ -169,6 +261,20 @@ class Coins:
         left_out = {name for name, included in coins if not included}
         self._check_all_there(names)
         return np.array([name not in left_out for name in names])
+
+    def forgotten(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
+        """Which rows of the data to forget after training; shape (n,).
+
+        Raises:
+            ValueError: The coins are not those of pairs, or as for `training`.
+        """
+        if not self.forget:
+            raise ValueError("coins: nothing is forgotten by them; toss those of toss_pairs")
+        names = _names(ids)
+        self._check_all_there(names)
+        coins = zip(self.ids, self.included, strict=True)
+        forgotten = {name for name, included in coins if included}
+        return np.array([name in forgotten for name in names])
 
     def join(self, ids: Iterable[Any], values: Any) -> FloatArray:
         """One value, or row of values, per coin, in the order of ``self.ids``: the mean of those of
@@ -291,6 +397,8 @@ class Coins:
             content[name] = getattr(self, name)
         if self.copies:  # files of coins for records of the data have no such field
             content["copies"] = self.copies
+        if self.forget:
+            content["forget"] = True
         return content
 
     def save(self, path: "str | PathLike[str]") -> None:
@@ -314,6 +422,7 @@ class Coins:
             ids=tuple(values["ids"]),
             included=np.array([coin == "1" for coin in values["coins"]]),
             copies=values.get("copies", 0),
+            forget=bool(values.get("forget", False)),
             **{name: values[name] for name in _FIELDS},
         )
 

@@ -13,6 +13,11 @@ Sided = Literal["one", "two"]
 ScoreDirection = Literal["higher", "lower", ""]
 """Which scores point to members; "" where the audit takes no scores."""
 
+Forgotten = Literal["known", "forced", ""]
+"""What an audit of forgetting shows of forgotten records: they are still known, they were forced
+below records that were never seen, or "" for no difference.
+"""
+
 NAMES_GIVEN = "the names given"
 """The unit of a record whose units have names that stand in no column; else a unit is the column's
 name, or what an audit made, such as "canary".

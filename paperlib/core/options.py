@@ -19,6 +19,11 @@ coins decided who is shown after training, and nothing is drawn. The last two gi
 replacing one example.
 """
 
+ScoreDesign = Literal[Design, "forget"]
+"""As `Design`, of an audit of scores; "forget": in pairs of like records fair coins decided before
+training which was trained on and then forgotten, and which was never seen.
+"""
+
 Search = Literal["anytime", "dyadic", "bonferroni", "split"]
 """Correction for testing many thresholds in a one-run audit."""
 

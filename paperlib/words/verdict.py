@@ -10,7 +10,9 @@ from typing import Any
 from paperlib.core.checks import check_nonnegative
 from paperlib.core.facts import Refusal
 from paperlib.core.results import AuditResult, ScoreAudit, json_ready, round_down, round_up
+from paperlib.words import forgetting
 
+FORGET = "forget"  # the design of an audit of forgetting
 _HIGH = 1.0  # nats; guesses right at most 73 % of the time are what this lets through
 _LOW_CEILING = 3.0  # nats; an audit that can show less leaves large leaks open
 _MIND = "Read the warnings beside the number first: they name what weakens it."
@@ -228,6 +230,8 @@ def _leak(result: AuditResult, epsilon: float, what: str) -> Iterator[str]:
     guessed = "whether that record was trained on"
     if result.adjacency in _REPLACEMENTS:
         guessed = "whether that record or another one in its place was trained on"
+    if result.design == FORGET:
+        guessed = forgetting.GUESSED
     share = share_text(right_share(epsilon, result.delta))
     yield (
         f"For some record and some outcome, whoever sees the {what} and guesses {guessed} is right "
@@ -236,10 +240,10 @@ def _leak(result: AuditResult, epsilon: float, what: str) -> Iterator[str]:
     how_sure = ""
     if result.confidence is not None:
         how_sure = f" with {100 * result.confidence:g} % confidence"
-    yield (
-        f"This is a lower bound{how_sure}: the real leak may be larger, and a privacy guarantee "
-        "that allows fewer right guesses does not hold for this training."
-    )
+    refuted = "a privacy guarantee that allows fewer right guesses does not hold for this training."
+    if result.design == FORGET:
+        refuted = forgetting.KEPT
+    yield f"This is a lower bound{how_sure}: the real leak may be larger, and {refuted}"
     if result.delta > 0:
         yield (
             f"The share includes delta = {result.delta:g}, the probability with which such a "
@@ -274,6 +278,9 @@ def _no_leak(result: AuditResult) -> Iterator[str]:
             f"This audit found no leak that it could prove; with {records} it could have shown an "
             f"epsilon of at most {_up(most)} (guesses right in {share} of cases)."
         )
+    if result.design == FORGET:
+        yield forgetting.NO_PROOF
+        return
     yield (
         "That does not show that the training is private: a better attack or more records may find "
         "a leak."
@@ -378,7 +385,10 @@ def _next_steps(
             "Do not repeat the claim. Look for the cause: the accountant's settings, data used "
             "outside the private training, or records that occur several times."
         )
-    yield from _steps_by_size(result, epsilon, claimed, what)
+    if result.design == FORGET:
+        yield from forgetting.steps(result)
+    else:
+        yield from _steps_by_size(result, epsilon, claimed, what)
     if result.adjacency == "replace" and result.design in ("game", "played"):
         yield (
             "Before the next training, toss a fair coin for each audit record (paperlib coins), "

@@ -433,6 +433,7 @@ def _check_coins(
     coins: Coins, names: list[str] | None, member: NDArray[np.bool_], copies: int
 ) -> None:
     """Every text has a coin, every coin a text, and each stands on the side that its coin says."""
+    coins.check_alone("randomized", None)
     if names is None or coins.unit:
         raise ValueError("coins: name each text with ids, and toss one coin for each text")
     if copies > 1 and coins.copies:
