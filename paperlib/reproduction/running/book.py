@@ -24,8 +24,14 @@ from paperlib.reproduction.papers.verdict.claims_file import (
 )
 from paperlib.reproduction.papers.verdict.evidence import from_dict, rules
 from paperlib.reproduction.papers.verdict.outcome import decide_alone
-from paperlib.reproduction.papers.verdict.pages import executions_markdown, results_pages
-from paperlib.reproduction.papers.verdict.status import CSV_NAME, judge, status_table
+from paperlib.reproduction.papers.verdict.pages import (
+    best_of,
+    executions_markdown,
+    figure_path,
+    results_pages,
+)
+from paperlib.reproduction.papers.verdict.status import CSV_NAME, JudgedTarget, judge, status_table
+from paperlib.reproduction.papers.verdict.thumbnails import thumbnail_svg
 from paperlib.reproduction.running.answers import evidence_records
 from paperlib.reproduction.running.execute import (
     PAGE,
@@ -285,11 +291,23 @@ def write_status(project: Project, profile: str) -> None:
     texts = results_pages(judged, pages=_listed_pages(project), answers=answers)
     for name, text in texts.items():
         _write_if_new(project.generated / "outcomes" / f"{name}.md", text)
+    _write_row_figures(project, judged)
     findings = _written_findings(project)
     text = landing.landing_markdown(judged, profile=profile, findings=findings)
     _write_if_new(project.generated / "status.md", text)
     _write_guide(project)
     _write_costs(project)
+
+
+def _write_row_figures(project: Project, judged: Sequence[JudgedTarget]) -> None:
+    """Write the small figure of each table and figure, and remove one without evidence."""
+    for entry in best_of(judged):
+        path = project.generated / figure_path(entry.rule.target)
+        drawing = thumbnail_svg(entry)
+        if drawing:
+            _write_if_new(path, drawing)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _listed_pages(project: Project) -> list[str]:

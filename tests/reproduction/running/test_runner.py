@@ -61,6 +61,7 @@ def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(ran):
         "book/notebooks/good.ipynb",
         "book/_generated/results/good.json",
         "book/_generated/data/good/sizes.csv",
+        "book/_generated/figures/rows/output-sets-figure-05.svg",
         "runs/failed/bad.log",
         *STATUS,
     }

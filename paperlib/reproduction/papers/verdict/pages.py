@@ -2,6 +2,7 @@
 page.
 """
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -34,6 +35,7 @@ from paperlib.reproduction.papers.verdict.status import (
     each_once,
     seeds_of,
 )
+from paperlib.reproduction.papers.verdict.thumbnails import thumbnail_alt
 
 _LONGEST_COMMAND = 80  # characters of a command that the page shows
 _FAVOURS: dict[str, str] = {
@@ -108,6 +110,7 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
         f"({anchor(rule.target)})=",
         f"## {rule.item}",
         "",
+        *_figure(best),
         f"{chip(best.outcome.word)} {_sentence(_whole_reason(best))}",
         "",
         f"- The paper: {escaped(rule.claim)}.{printed}",
@@ -119,6 +122,25 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
     if others:
         lines += ["", *_further(others)]
     return "\n".join(lines)
+
+
+def figure_path(target: str) -> str:
+    """Where the small figure of a target lies below the book's generated files."""
+    return f"figures/rows/{target}.svg"
+
+
+def _figure(entry: JudgedTarget) -> list[str]:
+    """The small figure of the runs that decide; nothing where there is none."""
+    alt = thumbnail_alt(entry)
+    if not alt:
+        return []
+    return [
+        f"```{{image}} /_generated/{figure_path(entry.rule.target)}",
+        f":alt: {json.dumps(alt, ensure_ascii=False)}",
+        ":class: dark-light row-figure",
+        "```",
+        "",
+    ]
 
 
 def _changes(rule: TargetRule) -> Iterator[str]:
