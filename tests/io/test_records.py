@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.io import open_records
+from paperlib.io.files import LINKS_VARIABLE
 from paperlib.io.records import MADE_ID
 from tests.refusals import refused
 
@@ -132,7 +133,8 @@ def test_other_files_are_refused_in_one_line(tmp_path):
         assert name in refused(message, open_records, str(tmp_path / name))
 
 
-def test_a_folder_of_several_kinds_of_files_is_refused(tmp_path):
+def test_a_folder_of_several_kinds_of_files_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv(LINKS_VARIABLE, "1")
     refused("there are no files", open_records, str(tmp_path))
     (tmp_path / "elsewhere" / "cat").mkdir(parents=True)
     (tmp_path / "elsewhere" / "cat" / "1.png").write_text("1")

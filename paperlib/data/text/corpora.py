@@ -97,12 +97,14 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
     """The files of a corpus, sorted: a known name, a file, or a folder without its hidden files.
 
     Raises:
-        ValueError: Nothing of that name, or a folder without files.
+        ValueError: Nothing of that name, a folder without files, or a link that leads out of it.
         DataUnavailableError: A known corpus whose file is not on this machine.
     """
     if isinstance(root, str) and root in CORPORA:
         path = corpus_path(root)
-        return _files_below(path) if path.is_dir() else [CorpusFile(path, root)]
+        if path.is_dir():
+            return _files_below(path, follow=True)  # in the user's own folder of data
+        return [CorpusFile(path, root)]
     if not str(root):
         raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
     path = Path(root).expanduser()
@@ -117,9 +119,11 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
     return _files_below(path)
 
 
-def _files_below(folder: Path) -> list[CorpusFile]:
-    """The files of a folder but hidden ones, sorted; at least one."""
-    paths = [folder / name for name in visible_files(folder)]
+def _files_below(folder: Path, *, follow: bool = False) -> list[CorpusFile]:
+    """The files of a folder but hidden ones, sorted; at least one. Links out of it are refused
+    unless ``follow``.
+    """
+    paths = [folder / name for name in visible_files(folder, follow=follow)]
     if not paths:
         raise ValueError(f"corpus: the folder {folder} holds no files")
     return [CorpusFile(path, _subset_of(path, folder)) for path in paths]
