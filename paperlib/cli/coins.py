@@ -29,6 +29,7 @@ paperlib coins data.csv --out train.csv
 paperlib coins data.parquet --out train.parquet --id customer
 paperlib coins visits.csv --out train.csv --unit patient
 paperlib coins images --out train_images --audit-fraction 0.1
+paperlib coins data.csv --out train.csv --forget --alike label
 # after training:
 paperlib audit scores.csv --coins train.coins.json
 """,
@@ -73,6 +74,20 @@ def coins(
             ),
         ),
     ] = 1.0,
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget",
+            help=(
+                "For an audit of forgetting: in random pairs, one record is trained on and "
+                "forgotten later, the other one never seen."
+            ),
+        ),
+    ] = False,
+    alike: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column that both records of a pair agree in."),
+    ] = None,
     seed: options.SecretSeed = None,
     read_limit: options.ReadLimit = None,
 ) -> None:
@@ -85,17 +100,23 @@ def coins(
     """
     import numpy as np
 
-    from paperlib.core import toss_coins
     from paperlib.io import open_records
     from paperlib.io.files import write_text
     from paperlib.io.records import MADE_ID
 
+    if alike is not None and not forget:
+        raise ValueError("--alike: says what is alike in a pair; give --forget beside it")
+    if unit and forget:
+        raise ValueError("--unit: pairs are of single records; leave it out")
     if unit and id_column:
         raise ValueError(
             "--unit: contradicts --id; the unit is what has a coin and is named in the scores"
         )
     records = open_records(data)
     to_score, sealed = _output_paths(data, out, records, records.ending or ".txt")
+    to_forget = out.with_name(to_score.name.replace(".audit", ".forget"))
+    if forget:
+        _check_free(to_forget)
     column = unit or id_column or records.id_column()
     _check_column(data, records, column)
     digests = records.digests(column)
@@ -104,29 +125,86 @@ def coins(
     names = made_ids or records.names or records.cells(column or "")
     warnings = _copy_warnings(data, digests, names, column)
     name_of_ids = column or ("id" if made_ids is None else MADE_ID)
-    tossed = toss_coins(
-        names, seed=seed, fraction=audit_fraction, unit=unit or "", column=name_of_ids
-    )
+    options_of_coins = {"seed": seed, "fraction": audit_fraction, "column": name_of_ids}
+    tossed = _tossed(names, records, unit=unit, alike=alike, forget=forget, **options_of_coins)
     training = tossed.training(names)
     with_coin = set(tossed.ids)
     audited = np.array([name in with_coin for name in names])
-    with _files_of_coins(tossed, sealed, to_score, out):
+    written = [to_score, out]
+    if forget:
+        written.insert(0, to_forget)
+    with _files_of_coins(tossed, sealed, *written):
         if records.names is None:
             records.write(to_score, audited, made_ids)
         else:
-            write_text(to_score, "".join(f"{name}\n" for name in tossed.ids))
+            write_text(to_score, "".join(f"{name}\n" for name in _by_row(names, tossed)))
+        if forget:
+            _write_forgotten(to_forget, records, names, tossed)
         records.write(out, training, None)
 
     for warning in warnings:
         print(visible_text(f"Warning: {warning}"))
+    forgotten = ""
+    if forget:
+        forgotten = f"{to_forget}: the record of each pair to forget after training\n"
     _tell(
         sealed,
         tossed,
         f"{_tossed_words(tossed)}\n"
         f"{out}: {int(training.sum()):,} of {len(names):,} records, to train on\n"
+        f"{forgotten}"
         f"{to_score}: {int(audited.sum()):,} records with a coin, to be scored after training by "
         f"their {name_of_ids!r}",
     )
+
+
+def _tossed(
+    names: Sequence[str],
+    records: "Records",
+    *,
+    unit: str | None,
+    alike: str | None,
+    forget: bool,
+    **options_of_coins: Any,
+) -> "Coins":
+    """Coins for single records or units, or for pairs of records, alike in a column if there is
+    one.
+    """
+    from paperlib.core.coins import toss_coins, toss_pairs
+
+    if not forget:
+        return toss_coins(names, unit=unit or "", **options_of_coins)
+    if alike is None:
+        return toss_pairs(names, **options_of_coins)
+    _check_column("--alike", records, alike)
+    return toss_pairs(names, alike=records.cells(alike), **options_of_coins)
+
+
+def _by_row(names: Sequence[str], tossed: "Coins") -> list[str]:
+    """Names with a coin in the order of the data, which does not tell what is a pair."""
+    with_coin = set(tossed.ids)
+    return [name for name in dict.fromkeys(names) if name in with_coin]
+
+
+def _write_forgotten(path: Path, records: "Records", names: Sequence[str], tossed: "Coins") -> None:
+    """Write the records to forget: as in the data, or the names of files, one a line."""
+    from paperlib.io.files import write_text
+
+    is_forgotten = tossed.forgotten(names)
+    if records.names is None:
+        records.write(path, is_forgotten, None)
+        return
+    lines: list[str] = []
+    for name, forgotten in zip(names, is_forgotten.tolist(), strict=True):
+        if forgotten:
+            lines.append(f"{name}\n")
+    write_text(path, "".join(lines))
+
+
+def _check_free(path: Path) -> None:
+    """Refuse (ValueError) a path where something is."""
+    if path.exists():
+        raise ValueError(f"{path}: exists already, and nothing is overwritten; give another --out")
 
 
 @contextmanager
@@ -140,7 +218,6 @@ def _files_of_coins(tossed: "Coins", sealed: Path, *others: Path) -> Iterator[No
     from paperlib.io.files import output_error
 
     try:
-        sealed.parent.mkdir(parents=True, exist_ok=True)
         tossed.save(sealed)
     except OSError as error:
         raise output_error(sealed, error) from error
@@ -164,6 +241,8 @@ def _tossed_words(tossed: "Coins") -> str:
     """How many coins there are, for how many records or units, and how many show heads."""
     what = f"units of {tossed.unit!r}" if tossed.unit else "records"
     heads = int(tossed.included.sum())
+    if tossed.forget:
+        return f"{heads:,} coins for {heads:,} pairs among {tossed.records:,} records"
     return f"{len(tossed.ids):,} coins for {tossed.records:,} {what}, {heads:,} heads"
 
 
@@ -200,10 +279,7 @@ def _output_paths(data: str, out: Path, records: "Records", ending: str) -> tupl
     to_score = out.with_name(f"{stem}.audit{ending}")
     sealed = out.with_name(f"{stem}.coins.json")
     for path in (out, to_score, sealed):
-        if path.exists():
-            raise ValueError(
-                f"{path}: exists already, and nothing is overwritten; give another --out"
-            )
+        _check_free(path)
     return to_score, sealed
 
 
@@ -217,6 +293,9 @@ def _check_column(data: str, records: "Records", column: str | None) -> None:
         raise ValueError(f"{data}: no column {column!r}; the columns are {columns}{hint}")
 
 
+_TO_PLAN = "To fix before training what the audit will do: paperlib seal plan.yaml\n"
+
+
 def _tell(sealed: Path, tossed: "Coins", summary: str) -> None:
     """Print warnings of the coins, what was made of the data, and what comes next."""
     from paperlib.words.coins import seed_warnings
@@ -226,8 +305,8 @@ def _tell(sealed: Path, tossed: "Coins", summary: str) -> None:
     print(
         f"{summary}\n{sealed}: the coins, not to be seen by those who compute the scores\n"
         f"Hash of the coins, to be published before training: {tossed.commitment}\n"
-        "To fix before training what the audit will do: paperlib seal plan.yaml\n"
-        f"After training: paperlib audit scores.csv --coins {sealed}"
+        f"{_TO_PLAN if not tossed.forget else ''}"
+        f"After {'forgetting' if tossed.forget else 'training'}: paperlib audit scores.csv --coins {sealed}"
     )
 
 

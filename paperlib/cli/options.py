@@ -37,6 +37,17 @@ def _hold_read_limit(context: typer.Context, limit: str | None) -> str | None:
     return limit
 
 
+def in_a_folder(path: Path | None) -> Path | None:
+    """An output whose folder is there, else `typer.BadParameter`: a folder that nobody made is more
+    often mistyped than wanted, and this is known before anything is computed.
+    """
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(
+            f"there is no folder {path.parent}; make it first, or name a file in one that is there"
+        )
+    return path
+
+
 def _set_variable(name: str, value: str | None) -> None:
     """Set an environment variable; None removes it."""
     if value is None:
@@ -127,7 +138,10 @@ FailAbove = Annotated[
     ),
 ]
 Junit = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the outcome as JUnit XML, for CI.")
+    Path | None,
+    typer.Option(
+        metavar="FILE", callback=in_a_folder, help="Write the outcome as JUnit XML, for CI."
+    ),
 ]
 About = Annotated[
     Path | None,
@@ -140,6 +154,7 @@ Output = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
+        callback=in_a_folder,
         help=(
             "Path of the HTML report. Default: NAME-audit.html in this folder, with a number "
             "if this file is the report of other data."
@@ -211,6 +226,7 @@ Out = Annotated[
     Path,
     typer.Option(
         metavar="PATH",
+        callback=in_a_folder,
         help=(
             "Output for the training records, in the form of DATA. The same folder gets "
             "NAME.coins.json and NAME.audit, the records with a coin, to be scored after "

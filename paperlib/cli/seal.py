@@ -83,9 +83,11 @@ def verify(
     output: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
+            callback=options.in_a_folder,
             help=(
                 "Write the report that is computed here, without a word of that page, to this file."
-            )
+            ),
         ),
     ] = None,
     read_limit: options.ReadLimit = None,

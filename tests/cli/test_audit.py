@@ -147,6 +147,7 @@ def test_a_name_that_does_not_tell_the_direction_asks_for_it(audit, words):
     np.save("in.npy", np.arange(50.0))
     np.save("out.npy", np.arange(50.0) + 0.5)
     audit.refuses(words, "(--kind scores).*(--kind losses)")
+    Path("deep").mkdir()
     code, out, _ = audit.line(f"{words} --kind losses --output deep/report.html")
     assert (code, "50 members, 50 non-members" in out) == (0, "npy" in words)
     assert Path("deep/report.html").is_file()
@@ -170,6 +171,7 @@ def test_facts_about_the_model_ids_and_groups_stand_in_the_report(audit):
 def test_a_wrong_option_or_file_is_one_line_and_exit_code_2(audit):
     Path("uneven.csv").write_text("score,member\n" + "0.5,1\n" * 900 + "0.5,0\n" * 100)
     Path("typo.yaml").write_text("modl: x\n")
+    Path("deep").mkdir()
     audit.refuses("none.csv", "none.csv: there is no such file")
     audit.refuses("own.csv --delta=-0.1", "delta: expected a number in [0, 1), got -0.1")
     audit.refuses("own.csv --confidence high", "'--confidence'.*valid number")

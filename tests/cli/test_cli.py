@@ -151,6 +151,34 @@ def test_what_a_command_needs_is_shown_as_needed(here, command):
     assert (usage.endswith("["), optional.startswith("]")) == (True, True)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "audit s.csv --output new/a.html",
+        "audit s.csv --json --junit new/a.xml",
+        "combine s.csv t.csv --output new/a.html",
+        "audit-data rows.csv --target a.py:f --output new/a.html",
+        "audit-lm gpt2 docs --output new/a.html",
+        "audit-chat http://localhost:1 docs --model m --answers new/a.jsonl",
+        "audit-texts gpt2 a.jsonl b.jsonl --junit new/a.xml",
+        "audit-release a.csv b.csv c.csv --output new/a.html",
+        "coins s.csv --out new/train.csv",
+        "canaries s.csv --count 2 --kind random --out new/train.csv",
+        "identifiers numpy --out new/pack.jsonl.gz",
+        "verify a.html --output new/a.html",
+    ],
+)
+def test_an_output_in_a_folder_that_is_not_there_is_refused_at_once(here, command, words):
+    """Before anything is read: no input of these calls is there."""
+    option = words.split()[-2]
+    command.refuses(words, f"'{option}': there is no folder new; make it first, or name a file in")
+
+
+def test_the_name_of_a_sweep_makes_no_folder(here, command):
+    project_of(here, good=GOOD)
+    command.refuses("sweep good -p m=3 --name a/b --dry-run", "--name: expected a name without")
+
+
 def declared_options():
     """The declaration of each argument and option, by its name and its help."""
     declared = defaultdict(list)

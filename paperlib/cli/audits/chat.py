@@ -48,7 +48,9 @@ def audit_chat(
     answers: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Answers file. Default: NAME-answers.jsonl in this folder."
+            metavar="FILE",
+            callback=options.in_a_folder,
+            help="Answers file. Default: NAME-answers.jsonl in this folder.",
         ),
     ] = None,
     dry_run: Annotated[

@@ -31,7 +31,9 @@ def identifiers(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="PATH", help="The pack to write: NAME.jsonl.gz, a corpus for audit-lm."
+            metavar="PATH",
+            callback=options.in_a_folder,
+            help="The pack to write: NAME.jsonl.gz, a corpus for audit-lm.",
         ),
     ],
     lock: Annotated[

@@ -23,6 +23,7 @@ paperlib audit members.npy others.npy --kind losses
 paperlib audit my_scores.csv --claimed-epsilon 3 --about audit.yaml
 paperlib audit my_scores.csv --fail-above 3 --junit audit.xml
 zcat losses.csv.gz | paperlib audit - --json
+paperlib audit losses.csv --claimed 'gaussian(sigma=1.0, q=0.01, steps=1000)'
 paperlib audit losses.csv --coins train.coins.json
 paperlib audit losses.csv --coins train.coins.json --plan plan.sealed.json
 """,
@@ -75,6 +76,26 @@ def audit(
     guess: options.Guess = "adaptive",
     design: options.Design = "randomized",
     seed: options.Seed = 0,
+    claimed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CURVE",
+            help=(
+                "Claimed mechanism, whose whole trade-off curve is tested: gaussian(sigma=1.0, "
+                "q=0.01, steps=1000) for DP-SGD, or gaussian(mu=0.5)."
+            ),
+        ),
+    ] = None,
+    claimed_curve: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=(
+                "Table with the columns epsilon and delta, pairs of one claim; tested like "
+                "--claimed."
+            ),
+        ),
+    ] = None,
     claimed_epsilon: options.ClaimedEpsilon = None,
     fail_above: options.FailAbove = None,
     junit: options.Junit = None,
@@ -105,7 +126,9 @@ def audit(
     kind = options.kind_of(kind, losses)
     check_confidence(confidence)
     check_delta(delta)
-    about_file = wishes.checked(file, nonmembers, coins and str(coins), plan and str(plan))
+    beside = [str(path) for path in (coins, plan, claimed_curve) if path is not None]
+    about_file = wishes.checked(file, nonmembers, *beside)
+    curve = _curve(claimed, claimed_curve)
     sealed = None if coins is None else Coins.load(coins)
     to_follow = None if plan is None else SealedPlan.load(plan)
     if to_follow is not None:
@@ -139,10 +162,11 @@ def audit(
         seed=seed,
         coins=sealed,
         plan=to_follow,
+        claimed=curve,
     )
     audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
     inputs = dict(loaded.checksums)
-    for path in (coins, plan):
+    for path in (coins, plan, claimed_curve):
         if path is not None:
             inputs[path.name] = file_sha256(path)
     source = {"Input": f"{loaded.source}, read as {loaded.kind}"}
@@ -159,6 +183,17 @@ def audit(
         **wishes.parts_of_scores(about_file, source, inputs),
     )
     return wishes.deliver(document, file, paragraphs(opening, audits, document))
+
+
+def _curve(claimed: str | None, file: Path | None) -> object:
+    """The claimed curve of --claimed or --claimed-curve, or None."""
+    from paperlib.audits.claimed import claimed_curve, read_claimed_curve
+
+    if claimed is not None and file is not None:
+        raise ValueError("--claimed-curve: give it or --claimed, not both")
+    if file is not None:
+        return read_claimed_curve(file)
+    return None if claimed is None else claimed_curve(claimed)
 
 
 def _chosen(context: typer.Context, file: str, kind: options.Kind | None) -> dict[str, Any]:

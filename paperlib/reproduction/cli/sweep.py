@@ -83,6 +83,8 @@ def sweep_notebook(
     from paperlib.core.checks import check_at_least
     from paperlib.reproduction.sweeps import SweepError, sweep_place
 
+    if Path(name).name != name:
+        raise ValueError(f"--name: expected a name without folders; got {name!r}")
     assignments = parameter or []
     project = running.find_project()
     units = running.plan_units(
