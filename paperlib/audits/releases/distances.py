@@ -50,17 +50,17 @@ class Space:
 def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
     """Rows of a table: columns of numbers and dates by rank, others by equality, all with one
     weight.
+
+    Ranks and codes of the pool are those among its own rows: if the release moved them, rows that
+    were copied into it would lie farther from all others of the pool, without any attack.
     """
+    size = len(release)
     both = pd.concat([release, pool], ignore_index=True)
     numbers = [name for name in both if both[name].dtype.kind in "iufmM"]
     words = [name for name in both if name not in numbers]
-    # A missing number is as far from all others as two numbers can be, or farther, and equals
-    # another one.
-    ranks = [both[name].rank(pct=True).fillna(-1.0) for name in numbers]
-    # Codes in the order of the words: in that of the release, trees would see which rows were
-    # copied into it.
-    codes = [pd.factorize(both[name], sort=True)[0] for name in words]
-    coded = np.column_stack([*ranks, *codes])
+    columns = [_by_rank(both[name], size) for name in numbers]
+    columns += [_by_word(both[name], size) for name in words]
+    coded = np.column_stack(columns)
     rows = np.asfortranarray(coded, dtype=np.float32)  # exact for codes below 16 million
 
     def between(
@@ -77,8 +77,9 @@ def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
                 total += values != others
         return total
 
-    keys = pd.util.hash_pandas_object(pd.DataFrame(coded), index=False).to_numpy()
-    size = len(release)
+    # By values: two that differ may have ranks that rounding makes one.
+    values = pd.DataFrame({name: pd.factorize(both[name])[0] for name in both})
+    keys = pd.util.hash_pandas_object(values, index=False).to_numpy()
     return Space(
         release=np.asfortranarray(rows[:size]),
         pool=np.asfortranarray(rows[size:]),
@@ -90,24 +91,68 @@ def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
     )
 
 
+def _by_rank(cells: "pd.Series[Any]", size: int) -> FloatArray:
+    """The place of each number or time among those of the pool, in [0, 1], and -1 for a missing
+    one, which is as far from all others as two can be, or farther; shape (n,).
+
+    The first ``size`` rows are those of the release. One between two values of the pool has a place
+    between theirs; one outside their range lies up to as far off as their last two are apart.
+    """
+    values = _as_floats(cells)
+    in_pool = values[size:]
+    knots, counts = np.unique(in_pool[~np.isnan(in_pool)], return_counts=True)
+    if not knots.size:
+        return np.where(np.isnan(values), -1.0, 0.5)
+    middle = (np.cumsum(counts) - counts / 2) / counts.sum()
+    steps = np.diff(knots) if knots.size > 1 else np.array([abs(knots[0]) or 1.0])
+    knots = np.concatenate([[knots[0] - steps[0]], knots, [knots[-1] + steps[-1]]])
+    places = np.interp(values, knots, np.concatenate([[0.0], middle, [1.0]]))
+    return np.where(np.isnan(values), -1.0, places)
+
+
+def _as_floats(cells: "pd.Series[Any]") -> FloatArray:
+    """Numbers or times as finite floats whose differences are finite too; NaN for missing ones."""
+    if cells.dtype.kind in "mM":
+        numbers = cells.astype("int64").astype(float).to_numpy()
+        values = np.where(cells.isna(), np.nan, numbers)
+    else:
+        values = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    most = np.finfo(np.float64).max / 4
+    return np.clip(values / 4, -most, most)
+
+
+def _by_word(cells: "pd.Series[Any]", size: int) -> FloatArray:
+    """A code for each word, -1 for a missing one, shape (n,): those of the pool in their order,
+    behind them those that the release alone has, which are its first ``size`` rows.
+    """
+    # In the order of the release, trees would see which rows were copied into it.
+    cells = cells.astype(object)
+    in_pool = pd.factorize(cells[size:], sort=True)[1]
+    released = pd.factorize(cells[:size])[1]
+    words = in_pool.append(released).unique()
+    codes: NDArray[Any] = words.get_indexer(pd.Index(cells))
+    return codes.astype(np.float64)
+
+
 def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
     """Texts: one minus the cosine of their words and pairs of words, rare ones with more weight.
 
     Of texts that put no spaces between their words, up to three letters in a row take the place of
     words.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-    words: Any = TfidfVectorizer(
-        token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), sublinear_tf=True
-    )
+    words: Any = CountVectorizer(token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2))
     pool_words = re.findall(r"\w+", " ".join(pool))
     if len("".join(pool_words)) > _LONG_WORDS * len(pool_words):
-        words = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True)
+        words = CountVectorizer(analyzer="char", ngram_range=(1, 3))
     try:
-        rows = words.fit_transform([*release, *pool])
+        counts = words.fit_transform([*release, *pool])
     except ValueError:
         raise ValueError("texts: they hold no words") from None
+    # A word is rare in the pool: with the release, the words of copied texts would be less so.
+    weights: Any = TfidfTransformer(sublinear_tf=True).fit(counts[len(release) :])
+    rows = weights.transform(counts)
 
     def between(left: Any, right: Any) -> NDArray[Any]:
         return np.maximum(1 - (left @ right.T).toarray(), 0)
