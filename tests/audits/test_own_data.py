@@ -290,7 +290,8 @@ def test_sides_that_differ_by_themselves_or_in_their_types_are_refused():
     days = pd.date_range("2026-01-01", periods=600).to_series(index=range(600))
     units = [members.assign(day=days.astype(f"datetime64[{unit}]")) for unit in ("us", "ns")]
     others = others.assign(day=units[1]["day"])
-    data = bring_table(units[0], generated=generated.assign(day=days), nonmembers=others)
+    dated = {"generated": generated.assign(day=days), "nonmembers": others}
+    data = bring_table(units[0], **dated, group_columns=["day"])
     views = [data.examples(rows[0])[:, -1] for rows in (data.members, data.nonmembers)]
     assert np.array_equal(*map(np.sort, views))
 
@@ -302,3 +303,31 @@ def test_chunks_are_in_no_order_and_units_may_be_a_series():
     assert abs(np.corrcoef(firsts, np.arange(len(firsts)))[0, 1]) < 0.3
     units = pd.Series(np.arange(80) // 2)[::-1]
     assert sorted(units.iloc[one_of_each(units, 80, 0)]) == list(range(40))
+
+
+def test_a_column_of_units_and_near_rows_of_real_nonmembers_are_seen_in_python_too():
+    """The command alone once looked at the columns, and nothing at rows that are alike."""
+    members, generated, others = table(), table(seed=5), table(seed=6)
+    sides = {}
+    for name, rows, first in (
+        ("members", members, 0),
+        ("generated", generated, 9_000),
+        ("nonmembers", others, 500),
+    ):
+        numbers = [(first + row // 3) * 7919 % 99991 for row in range(len(rows))]
+        sides[name] = rows.assign(kennung=numbers)
+    refused("column 'kennung' names units: .* say --unit kennung .*unit=", bring_table, **sides)
+    named = bring_table(**sides, group_columns=["kennung"])
+    assert bring_table(**sides, unit="kennung").unit == "kennung"
+    nobody = {"group_columns": ["nobody"]}
+    refused("group column: expected one of the columns", bring_table, **sides, **nobody)
+    near = [rows[:200].loc[np.repeat(np.arange(200), 3)] for rows in (members, others)]
+    rng = np.random.default_rng(0)
+    for rows in near:
+        rows["size"] += 1e-3 * rng.normal(size=600)
+        rows["other"] += 1e-3 * rng.normal(size=600)
+    pairs = {"generated": generated, "nonmembers": near[1].reset_index(drop=True)}
+    alike = bring_table(near[0].reset_index(drop=True), **pairs)
+    sound = bring_table(members, generated=generated, nonmembers=others)
+    found = ["near to each other" in " ".join(data.warnings) for data in (alike, sound, named)]
+    assert found == [True, False, False]

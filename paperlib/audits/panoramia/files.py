@@ -15,7 +15,6 @@ from paperlib.audits.panoramia.image_models import read_weights
 from paperlib.audits.panoramia.images import audit_images
 from paperlib.audits.panoramia.table import audit_table
 from paperlib.audits.panoramia.text import TextDefaults, audit_text
-from paperlib.audits.releases.records import check_records
 from paperlib.core.checks import check_choice, did_you_mean
 from paperlib.core.reading import read_frames
 from paperlib.core.reading.files import read_file
@@ -42,6 +41,7 @@ def audit_files(
     base: str = "",
     tokens: int = 32,
     unit: str = "",
+    group_columns: Sequence[str] = (),
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
@@ -55,7 +55,7 @@ def audit_files(
         target: FILE.py:FUNCTION; for text a causal language model; for images ``.safetensors`` with
             the weights of an ``architecture`` with so many ``classes``.
         train_again: FILE.py:FUNCTION that trains like the target.
-        label, unit: Columns of a table, used for tables alone.
+        label, unit, group_columns: Columns of a table, used for tables alone.
         base, tokens: Of `TextDefaults`, used for text alone.
         seed, options: Of the audit.
 
@@ -79,6 +79,7 @@ def audit_files(
             training,
             label=label,
             unit=unit,
+            group_columns=group_columns,
             seed=seed,
             **options,
         )
@@ -97,14 +98,6 @@ def audit_files(
     )
 
 
-def check_table_files(members: str, nonmembers: str, groups: Sequence[str]) -> None:
-    """Refuse (ValueError) tables of members and of non-members with a column that names units of
-    several rows, or records of both sides, but for the columns ``groups``.
-    """
-    first, second = read_frames([members, nonmembers])
-    check_records(first, second, groups=groups)
-
-
 class _Files(NamedTuple):
     """Files of records; "" where there is none."""
 
@@ -120,6 +113,7 @@ def _audit_table_files(
     *,
     label: str,
     unit: str,
+    group_columns: Sequence[str],
     seed: int,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
@@ -134,6 +128,7 @@ def _audit_table_files(
         nonmembers=frame_of.get(files.nonmembers),
         train_again=training,
         unit=unit or None,
+        group_columns=group_columns,
         seed=seed,
         **options,
     )

@@ -2,7 +2,7 @@
 label.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -15,6 +15,7 @@ from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAu
 from paperlib.audits.panoramia.memorization import copied_members, copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Model, Trainer
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
+from paperlib.audits.releases.records import alike_rows_warnings, check_records
 from paperlib.audits.releases.rows import check_kinds
 from paperlib.core import FloatArray, check_ids
 from paperlib.core.checks import check_in, did_you_mean, find_ties, one_of_each
@@ -24,6 +25,7 @@ from paperlib.words.audits import panoramia_data as words
 from paperlib.words.designs import tie_warnings
 
 _MOST_CLASSES = 100
+_PAIR_ORDER = 8  # stream of a seed: no two draws of an audit are from one
 
 
 def audit_table(
@@ -38,6 +40,7 @@ def audit_table(
     epochs: int = 50,
     seed: int = 0,
     unit: str | None = None,
+    group_columns: Sequence[str] = (),
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a model leaks about the rows of its training table.
@@ -66,6 +69,8 @@ def audit_table(
         epochs: Training epochs of the helpers, 1 or more.
         unit: Column that names records of several rows, such as customers: one row of each is
             audited.
+        group_columns: Columns such as a small site, of whose rows each is a record of its own:
+            beside ``nonmembers`` a column that looks as if its values were units is refused.
         options: As for `audit_model`.
 
     Raises:
@@ -98,6 +103,7 @@ def audit_table(
         generator=generator,
         epochs=epochs,
         unit=unit,
+        group_columns=group_columns,
         seed=seed,
     )
     return audit_model(target, data, train_again=train_again, seed=seed, **options)
@@ -114,6 +120,7 @@ def bring_table(
     epochs: int = 50,
     learning: Learning | None = None,
     unit: str | None = None,
+    group_columns: Sequence[str] = (),
     seed: int = 0,
 ) -> AuditData:
     """Prepare a table of members; arguments as for `audit_table`, and how helpers learn.
@@ -135,6 +142,9 @@ def bring_table(
     real = [members] if nonmembers is None else [members, nonmembers]
     ties = find_ties("rows", *map(_hashes, real))
     warnings = [*tie_warnings(ties), *_name_warnings(columns)]
+    if nonmembers is not None and unit is None:
+        check_records(members, nonmembers, groups=group_columns)
+        warnings += _alike_rows(members, nonmembers, seed)
     shuffled = _shuffled(members, seed)
     if generated is None:
         learned = shuffled[: round(share * len(shuffled))]  # D_G
@@ -178,6 +188,15 @@ def bring_table(
         warnings=tuple(warnings),
         unit=unit or "",
     )
+
+
+def _alike_rows(members: pd.DataFrame, nonmembers: pd.DataFrame, seed: int) -> tuple[str, ...]:
+    """The warning of rows of both sides, in random order, that share their side as rows of one unit
+    do; none elsewhere.
+    """
+    both = pd.concat([members, nonmembers], ignore_index=True)
+    order = np.random.default_rng([seed, _PAIR_ORDER]).permutation(len(both))
+    return alike_rows_warnings(both.iloc[order].reset_index(drop=True), order < len(members))
 
 
 def _one_row_of_each(

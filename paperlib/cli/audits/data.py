@@ -149,7 +149,7 @@ def audit_data(
         output=output,
         as_json=as_json,
     )
-    from paperlib.audits.panoramia.files import audit_files, check_table_files
+    from paperlib.audits.panoramia.files import audit_files
 
     files = {
         "Members": members,
@@ -159,8 +159,6 @@ def audit_data(
         "Non-members": nonmembers,
     }
     owner = wishes.checked(members, generated, nonmembers)
-    if kind == "table" and nonmembers and not unit:
-        check_table_files(members, nonmembers, group_column or ())
     audit = audit_files(
         kind,
         members,
@@ -174,6 +172,7 @@ def audit_data(
         base=base,
         tokens=tokens,
         unit=unit,
+        group_columns=group_column or (),
         known_c=known_c,
         search=search,
         delta=delta,
