@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor, nn
@@ -45,9 +45,45 @@ class CheckpointError(ValueError):
 def save_checkpoint(
     path: str | os.PathLike[str], run: Mapping[str, Any], state: Mapping[str, Any]
 ) -> None:
-    """Write tensors and plain values; `Saved.state` asks for the same ``run``."""
+    """Write tensors and plain values; `Saved.state` asks for the same ``run``.
+
+    Raises:
+        OutputError: The file cannot be written, as on a full disk; the one before stays as it was.
+    """
+    content = {"format": _FORMAT, "run": dict(run), "state": dict(state)}
     with atomic_file(path) as file:
-        torch.save({"format": _FORMAT, "run": dict(run), "state": dict(state)}, file)
+        stream = _Stream(file)
+        try:
+            torch.save(content, stream)
+        except RuntimeError:
+            # Over a full disk torch speaks of a position in its archive.
+            if stream.error is not None:
+                raise stream.error from None
+            raise
+
+
+class _Stream:
+    """What torch writes to: a file, and the error of the system that stopped the writing."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.error: OSError | None = None
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        """Write all of it, or keep the error."""
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.error = error
+            raise
+
+    def flush(self) -> None:
+        """Hand what is held to the system, or keep the error."""
+        try:
+            self._file.flush()
+        except OSError as error:
+            self.error = error
+            raise
 
 
 class Saved:

@@ -5,6 +5,7 @@ wrong.
 import errno
 import os
 import pickle
+import resource
 from functools import partial
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import nn
 from paperlib.io.files import OutputError
 from paperlib.training import TrainingConfig, fit, fit_dp, fit_ensemble
 from paperlib.training.ensembles import DivergenceWarning
-from paperlib.training.fitting import CheckpointError, TrainingDiverged
+from paperlib.training.fitting import CheckpointError, TrainingDiverged, save_checkpoint
 from tests.interrupts import stopping
 from tests.refusals import refused
 
@@ -156,6 +157,29 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "save", full)
     refused("the disk is full", trained, checkpoint=path, error=OutputError)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("most", [0, 100, 700, 2_000, 20_000])
+def test_a_checkpoint_that_the_disk_does_not_hold_is_one_line(tmp_path, most):
+    """The system refuses more than so many bytes: at the start, midway and at the end."""
+    path = tmp_path / "run.pt"
+    save_checkpoint(path, {}, {"epoch": 1})
+    before = path.read_bytes()
+    state = {"numbers": list(range(5_000)), "tensor": torch.zeros(3_000)}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+    try:
+        with pytest.raises(OutputError) as caught:
+            save_checkpoint(path, {}, state)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "larger than is allowed" in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.pt"]
+    assert path.read_bytes() == before
+    save_checkpoint(path, {}, state)
+    assert path.stat().st_size > most
 
 
 def test_bfloat16_is_near_float32():
