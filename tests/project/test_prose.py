@@ -23,7 +23,11 @@ from paperlib.reproduction.validity.coverage import ValidityConfig
 from tests.bounds.test_tails import naive_p_value
 
 ROOT = Path(__file__).parents[2]
-BOOK = [*sorted((ROOT / "book").glob("*.md")), *sorted((ROOT / "book" / "papers").glob("*.md"))]
+BOOK = [
+    *sorted((ROOT / "book").glob("*.md")),
+    *sorted((ROOT / "book" / "papers").glob("*.md")),
+    *sorted((ROOT / "book" / "letters").glob("to_*.md")),
+]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PAGES = {path.name: path for path in [ROOT / "README.md", *BOOK, *NOTEBOOKS]}
 NUMBER = re.compile(r"(?<![\w.,^{])(?:\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w.]*\d)")

@@ -16,6 +16,7 @@ from paperlib.io.files import RunResult, file_sha256, write_bytes, write_text
 from paperlib.reproduction.exhibits.printed import PAPERS
 from paperlib.reproduction.made_up import made_up_folder, made_up_variables
 from paperlib.reproduction.papers import landing
+from paperlib.reproduction.papers.letters import letters
 from paperlib.reproduction.papers.verdict.claims_file import (
     CLAIMS_NAME,
     SCHEMA_NAME,
@@ -293,6 +294,8 @@ def write_status(project: Project, profile: str) -> None:
         _write_if_new(project.generated / "outcomes" / f"{name}.md", text)
     _write_row_figures(project, judged)
     findings = _written_findings(project)
+    for paper, text in letters(judged, findings=findings).items():
+        _write_if_new(project.generated / "letters" / f"{paper}.md", text)
     text = landing.landing_markdown(judged, profile=profile, findings=findings)
     _write_if_new(project.generated / "status.md", text)
     _write_guide(project)

@@ -29,7 +29,8 @@ from paperlib.reproduction.running.parameters import (
 from paperlib.reproduction.running.sources import PACKAGE, notebook_sources, parameter_files
 from tests.reproduction.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
-PAGES = ("status.md", "guide.md", *(f"executions_{paper}.md" for paper in PAPERS))
+LETTERS = [f"letters/{paper}.md" for paper in PAPERS]
+PAGES = ("status.md", "guide.md", *LETTERS, *(f"executions_{paper}.md" for paper in PAPERS))
 OUTCOMES = [f"outcomes/{name}.md" for name in {"results", *map(page_of, rules().values())}]
 DATA = ("data/status.csv", "data/claims.json", "data/claims.schema.json")
 STATUS = {f"book/_generated/{name}" for name in (*DATA, *PAGES, *OUTCOMES)}
