@@ -166,10 +166,9 @@ def _import_message(error: ImportError) -> str:
     """What to install for a package that is missing, or why one cannot be imported."""
     if error.name is None or not isinstance(error, ModuleNotFoundError):
         return f"a package cannot be imported: {_one_line(error)}"
-    from paperlib.cli.install import missing_package
+    from paperlib.cli.install import called_command, missing_package
 
-    words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    return missing_package(error.name, words[0] if words else "")
+    return missing_package(error.name, called_command(sys.argv[1:]))
 
 
 def _file_message(error: OSError) -> str:

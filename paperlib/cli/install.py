@@ -8,7 +8,9 @@ import json
 import re
 import shlex
 import tomllib
+from collections.abc import Sequence
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -29,12 +31,15 @@ _IMPORTED_AS = {
 
 _EXTRA_OF_COMMAND = {
     "audit-release": "features",
+    "audit-data --kind text": "language",
+    "canaries": "language",
     "audit-lm": "language",
     "audit-texts": "language",
     "audit-chat": "corpora",
     "identifiers": "corpora",
 }
-"""Commands that need more than the package itself, each with the extra that has all of it."""
+"""Commands that need more than the package itself, each with the extra that has all of it; a kind
+of data that needs another extra stands behind its command."""
 
 _NAME = re.compile(rf"^name\s*=\s*[\"']{DISTRIBUTION}[\"']", re.MULTILINE)
 _EXTRA = re.compile(r"extra\s*==\s*[\"']([\w-]+)[\"']")
@@ -63,11 +68,28 @@ def install_command(extra: str = "") -> str:
     return f"pip install {option}{shlex.quote(target)}"
 
 
+def called_command(words: Sequence[str]) -> str:
+    """The command among the words of a command line, with ``--kind`` where it decides the extra.
+
+    >>> called_command(["--debug", "audit-data", "rows", "--kind=text"])
+    'audit-data --kind text'
+    >>> called_command(["audit", "a.csv", "--kind", "losses"])
+    'audit'
+    """
+    names = [word for word in words if not word.startswith("-")]
+    command = names[0] if names else ""
+    split_words = " ".join(words).replace("--kind=", "--kind ").split()
+    for option, kind in pairwise(split_words):
+        if option == "--kind" and f"{command} --kind {kind}" in _EXTRA_OF_COMMAND:
+            return f"{command} --kind {kind}"
+    return command
+
+
 def missing_package(module: str, command: str = "") -> str:
     """One line for an import that failed: the package of ``module``, and what installs it.
 
-    Where several extras have the package, it is the one with all that ``command``, such as
-    "audit-lm", needs; otherwise the first in pyproject.toml.
+    Where several extras have the package, it is the one with all that ``command``, as by
+    `called_command`, needs; otherwise the first in pyproject.toml.
     """
     first = module.partition(".")[0].lower()
     package = _IMPORTED_AS.get(first, first.replace("_", "-"))

@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import paperlib
 from paperlib.cli import install
 from paperlib.report.provenance import package_version
@@ -53,7 +55,13 @@ def test_a_missing_module_names_its_extra_and_without_a_checkout_the_distributio
     monkeypatch.setattr(install, "checkout", lambda: None)
     assert install.install_command("train") == "pip install 'leakbound[train]'"
     assert install.missing_package("transformers").endswith("pip install 'leakbound[language]'")
-    for command, extra in (("audit-lm", "language"), ("audit-data", "train"), ("", "train")):
+    for command, extra in (
+        ("audit-lm", "language"),
+        ("audit-data", "train"),
+        ("audit-data --kind text", "language"),
+        ("canaries", "language"),
+        ("", "train"),
+    ):
         assert install.missing_package("torch", command).endswith(f"'leakbound[{extra}]'")
     assert install.missing_package("numpy").endswith("to get it: pip install leakbound")
     for extra in install.requirements():
@@ -71,3 +79,25 @@ def test_the_distribution_is_that_of_the_project_and_its_metadata_have_the_same_
     assert list(map(len, installed.values())) == list(map(len, in_checkout.values()))
     assert installed.keys() == in_checkout.keys()
     assert package_version("paperlib") == paperlib.__version__
+
+
+def without_torch(*_, **__):
+    raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        ("audit-data docs.txt --target gpt2 --kind text", "language"),
+        ("audit-data rows.csv --target model.py:losses --label label", "train"),
+        ("canaries t.txt --count 2 --kind high-temperature --model m --out new.txt", "language"),
+    ],
+)
+def test_one_extra_has_all_that_the_command_misses(here, monkeypatch, command, words, extra):
+    monkeypatch.setattr("paperlib.audits.panoramia.files.audit_files", without_torch)
+    monkeypatch.setattr("paperlib.generators.canaries.make_canaries", without_torch)
+    Path("docs.txt").write_text("a text\n" * 9)
+    Path("t.txt").write_text("one text\nanother text\n")
+    Path("rows.csv").write_text("a,label\n1,0\n2,1\n")
+    Path("model.py").write_text("def losses(rows):\n    return rows.a\n")
+    command.refuses(words, f"torch is not installed; to get it: pip install .*[{extra}]")
