@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from paperlib.audits.claimed import claimed_curve
 from paperlib.audits.planned.sealed_plan import SealedPlan, record_facts
 from paperlib.audits.score_results import Audits
 from paperlib.bounds import (
@@ -20,6 +21,8 @@ from paperlib.bounds import (
     game_spread,
     limit_of_detection,
 )
+from paperlib.bounds.claims.audit import audit_curve
+from paperlib.bounds.claims.curves import ClaimedCurve
 from paperlib.bounds.forgetting import audit_forgetting
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit
@@ -29,6 +32,7 @@ from paperlib.core.facts import NAMES_GIVEN, Refusal, reasons
 from paperlib.core.options import Design, Guess, ScoreDesign
 from paperlib.core.sealed import check_loaded
 from paperlib.words import forgetting
+from paperlib.words.audits import claimed_curves
 from paperlib.words.audits import scores as words
 from paperlib.words.claims import unit_sentence
 from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
@@ -47,6 +51,8 @@ _EPSILON_STAR = ScoreAudit(
     title=words.EPSILON_STAR_TITLE, kind="measurement", purpose=words.EPSILON_STAR_PURPOSE
 )
 
+_CLAIM = ScoreAudit(title=claimed_curves.TITLE, kind="test", purpose=claimed_curves.PURPOSE)
+
 
 class ScoreOptions(TypedDict, total=False):
     """Options of `audit_scores`."""
@@ -58,6 +64,7 @@ class ScoreOptions(TypedDict, total=False):
     seed: int
     coins: Coins
     plan: SealedPlan
+    claimed: object
     utility: Sequence[float]
 
 
@@ -86,7 +93,7 @@ def audit(
         unit: Column of a file that says what one record is, such as a customer, whose values are
             averaged.
         options: ``delta``, ``confidence``, ``guess``, ``design``, ``seed``, ``coins``, ``plan``,
-            ``utility``, as for `audit_scores`; what is not given is as planned.
+            ``utility``, ``claimed``, as for `audit_scores`; what is not given is as planned.
 
     Raises:
         ValueError: Values without a kind, options that do not go with the data, a file that cannot
@@ -244,6 +251,7 @@ def audit_scores(
     coins: Coins | None = None,
     plan: SealedPlan | None = None,
     utility: Sequence[float] | None = None,
+    claimed: object = None,
 ) -> Audits:
     """Run every score-based audit of one set of scores.
 
@@ -267,6 +275,9 @@ def audit_scores(
             `Coins.scores`; their unit and commitment stand in every result.
         plan: What was planned for these coins; options that differ are refused, and its hash and
             day stand in every result.
+        claimed: A whole trade-off curve that is tested beside, as one hypothesis: a mechanism in
+            words, such as "gaussian(sigma=1.0, q=0.01, steps=1000)", or an accountant, as for
+            `claimed_curve`.
         utility: With "forget" the utility of the model before and after forgetting.
 
     Returns:
@@ -286,9 +297,14 @@ def audit_scores(
     ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
     unsorted = check_scores("scores", scores, *others)
+    curve = _claim(claimed, plan)
     check_choice("design", design, ScoreDesign)
     if design == "forget" or (coins is not None and coins.forget):
         _check_pairs(unsorted, design, guess, unit, coins, plan)
+        if curve is not None:
+            raise ValueError(
+                "claimed: an audit of forgetting tests no trade-off curve; leave it out"
+            )
         return _forgetting(unsorted, coins, delta, confidence, utility)
     if utility is not None:
         raise ValueError('utility: belongs to an audit of forgetting, design="forget"')
@@ -312,6 +328,9 @@ def audit_scores(
     main = _main_result(scores, guess=guess, **options)
     reversed_scores = reversed_direction(scores) is not None
     audits = [replace(_MAIN, result=main)]
+    if curve is not None:
+        result = audit_curve(scores, curve, confidence=confidence, design=design, seed=seed)
+        audits.append(replace(_CLAIM, result=result))
     audits.append(
         _tried(
             _OUTPUT_SET,
@@ -329,8 +348,17 @@ def audit_scores(
         example = unit_sentence(unit)
     assumptions = sealed_assumptions(coins, plan)
     facts = record_facts(coins=coins, plan=plan, unit=unit or "")
-    claimed = tuple(audit.with_claim(example, *assumptions, **facts) for audit in audits)
-    return Audits(unsorted, claimed, design, reading=reading, plan=plan, coins=coins, seed=seed)
+    stated = tuple(audit.with_claim(example, *assumptions, **facts) for audit in audits)
+    return Audits(unsorted, stated, design, reading=reading, plan=plan, coins=coins, seed=seed)
+
+
+def _claim(claimed: object, plan: SealedPlan | None) -> ClaimedCurve | None:
+    """The claimed curve, None for no claim; a ValueError beside a plan, which names none."""
+    if claimed is None:
+        return None
+    if plan is not None:
+        raise ValueError("claimed: a sealed plan names no curve; test the curve without the plan")
+    return claimed_curve(claimed)
 
 
 def _check_pairs(
