@@ -41,8 +41,8 @@ def claims_text(judged: Sequence[JudgedTarget], *, profile: str) -> str:
     printed = targets().set_index("id")[["source", "page"]].astype(str).to_dict("index")
     rows: list[dict[str, Any]] = []
     for entry in best_of(judged):
-        place = printed[entry.rule.target]
-        rows.append(_row(entry, source=place["source"], page=place["page"]))
+        row = printed[entry.rule.target]
+        rows.append(_row(entry, source=row["source"], page=row["page"]))
     content = {"$schema": SCHEMA_NAME, "profile": profile, "claims": rows}
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

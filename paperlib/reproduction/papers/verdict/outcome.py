@@ -131,9 +131,11 @@ def decide(
         contrast for claim in claims if not claim.beside for contrast in claim.contrasts
     )
     needed = list(_comparisons(rule, evidence, "needed"))
-    conditions = tuple(contrast_of(condition, rule.error) for condition in needed)
     outcome = Outcome(
-        joint_word(claims), (), contrasts, claims=tuple(claims), conditions=conditions
+        joint_word(claims),
+        contrasts=contrasts,
+        claims=tuple(claims),
+        conditions=_with_intervals(needed, rule.error),
     )
     times = times_needed(claimed, needed, rule.error)
     lacks = tuple(_lacks(rule, evidence, level, seeds))
@@ -148,6 +150,11 @@ def decide(
         across = [str(contrast) for contrast in contrasts if not contrast.inside]
         return replace(outcome, reasons=(_across(across),), times_needed=times)
     return replace(outcome, reasons=_reasons(rule, evidence, outcome))
+
+
+def _with_intervals(compared: Sequence[Compared], error: float) -> tuple[Contrast, ...]:
+    """The comparisons with their intervals, each of which has the whole error."""
+    return tuple(contrast_of(case, error) for case in compared)
 
 
 def joint_word(claims: Sequence[Claim]) -> Word:
