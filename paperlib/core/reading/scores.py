@@ -562,8 +562,9 @@ def _first_rows_of_units(tables: Sequence[_TableScores]) -> NDArray[np.int64]:
 def _free_in_all(tables: Sequence[_TableScores]) -> list[str]:
     """Columns of all tables that nothing was read from, without row numbers."""
     names: list[str] = []
+    free_in_each = [frozenset(loaded.free) for loaded in tables]
     for name in tables[0].free:
-        is_common = all(name in loaded.free for loaded in tables)
+        is_common = all(name in free for free in free_in_each)
         if is_common and not INDEX.fullmatch(name.strip()):
             names.append(name)
     return names

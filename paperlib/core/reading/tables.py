@@ -183,7 +183,9 @@ def delimited(text: str) -> Table:
         rows = _rows(text, separator)
         next(rows)  # the header
         cells: dict[str, Cells] = {name: [] for name in columns}
-        appends = [(column.append, names.index(name)) for name, column in cells.items()]
+        # Of columns without a name the first counts.
+        places = {name: place for place, name in reversed([*enumerate(names)])}
+        appends = [(column.append, places[name]) for name, column in cells.items()]
         for row in _full_rows(rows, len(names)):
             for append, position in appends:
                 append(row[position].strip())
