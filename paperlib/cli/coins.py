@@ -302,11 +302,15 @@ def _tell(sealed: Path, tossed: "Coins", summary: str) -> None:
 
     for warning in seed_warnings(tossed):
         print(visible_text(f"Warning: {warning}"))
+    moment = "training"
+    next_steps = _TO_PLAN
+    if tossed.forget:
+        moment = "forgetting"
+        next_steps = ""
     print(
         f"{summary}\n{sealed}: the coins, not to be seen by those who compute the scores\n"
         f"Hash of the coins, to be published before training: {tossed.commitment}\n"
-        f"{_TO_PLAN if not tossed.forget else ''}"
-        f"After {'forgetting' if tossed.forget else 'training'}: paperlib audit scores.csv --coins {sealed}"
+        f"{next_steps}After {moment}: paperlib audit scores.csv --coins {sealed}"
     )
 
 

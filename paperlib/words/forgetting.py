@@ -92,8 +92,8 @@ def headline(result: "ForgettingResult") -> str:
 def directions_note(too_well: float, too_badly: float) -> str:
     """The bounds of both directions, nats, in one sentence."""
     return (
-        f"Forgotten records that fit too well show {round_down(too_well):.3f}, and those that fit too "
-        f"badly {round_down(too_badly):.3f}; both hold together."
+        f"Forgotten records that fit too well show {round_down(too_well):.3f}, and those that fit "
+        f"too badly {round_down(too_badly):.3f}; both hold together."
     )
 
 

@@ -253,3 +253,29 @@ def test_the_page_s_commands_and_its_example_run(people, command, capsys):
     assert command.line(audit)[0] == 0
     exec(blocks("toss_coins.md", "python")[0], {})
     assert re.match(r"[0-9a-f]{64}\nε ≥ [1-9]", capsys.readouterr().out)
+
+
+def test_forgetting_from_data_to_an_audit_and_its_mistakes(here, command):
+    labels = np.arange(400) % 3
+    pd.DataFrame({"id": range(400), "label": labels}).to_csv("data.csv", index=False)
+    tossed = command.line("coins data.csv --out train.csv --forget --alike label --seed 3")
+    assert (tossed[0], tossed[2]) == (0, "")
+    assert "train.forget.csv: the record of each pair to forget after training" in tossed[1]
+    scored, forgotten = pd.read_csv("train.audit.csv"), pd.read_csv("train.forget.csv")
+    assert len(scored) == 2 * len(forgotten) == 398
+    assert set(forgotten["id"]) == set(scored["id"]) & set(pd.read_csv("train.csv")["id"])
+    losses = np.random.default_rng(0).gamma(8, 1, len(scored))
+    losses[scored["id"].isin(forgotten["id"])] /= 4
+    scored.assign(loss=losses)[["id", "loss"]].to_csv("scores.csv", index=False)
+    code, out, _ = command.line(AUDIT)
+    assert code == 0
+    assert "forgotten records still known" in out
+    for line, message in {
+        "coins data.csv --out t.csv --alike label": "give --forget beside it",
+        "coins data.csv --out t.csv --forget --alike lable": "no column 'lable'",
+        "coins data.csv --out t.csv --forget --unit label": "pairs are of single records",
+        f"{AUDIT} --design game": "no other design does",
+    }.items():
+        code, _, error = command.line(line)
+        assert code != 0
+        assert message in error
