@@ -26,8 +26,11 @@ from paperlib.reproduction.running.project import Project
 from tests.reproduction.running.toys import GOOD, make_project
 
 PROJECT = Project(Path(__file__).parents[4])
+FIGURE = r"(?:```\{image\}[^`]+```\n\n)?"
 SECTION = re.compile(
-    r"\(result-(?P<id>[a-z0-9-]+)\)=\n## (?P<item>.+)\n\n\[\S+ (?P<word>[a-z ]+)\]\{\.chip"
+    r"\(result-(?P<id>[a-z0-9-]+)\)=\n## (?P<item>.+)\n\n"
+    + FIGURE
+    + r"\[\S+ (?P<word>[a-z ]+)\]\{\.chip"
 )
 BY_NAME = re.compile(r"\[\S+ ([a-z ]+)\]\{\.chip [^}]*\} ([^;\n]+?)(?=;|\.\n)")
 
@@ -97,8 +100,8 @@ def test_its_outcomes_are_those_of_the_pages(judged, content):
         differ = len(words) > 1 and set(words.values()) != {row["outcome"]}
         assert len(shown) == differ, row["id"]
         if differ:
-            told = {name: word for word, name in BY_NAME.findall(f"{shown[0]}\n")}
-            assert {name.replace("\\", ""): word for name, word in told.items()} == words
+            on_page = {name: word for word, name in BY_NAME.findall(f"{shown[0]}\n")}
+            assert {name.replace("\\", ""): word for name, word in on_page.items()} == words
 
 
 def test_its_evidence_is_the_committed_files_with_their_checksums(content):
