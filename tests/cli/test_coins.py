@@ -239,7 +239,7 @@ def test_a_mistake_of_tossing_or_auditing_is_one_line(people, command):
 
 
 def test_the_page_s_commands_and_its_example_run(people, command, capsys):
-    toss, audit, plant = blocks("toss_coins.md", "sh")
+    toss, audit, plant = blocks("toss_coins.md", "sh")[:3]
     Path("corpus.jsonl").write_text(
         "".join(f'{{"text": "text number {at}"}}\n' for at in range(600))
     )
@@ -258,7 +258,8 @@ def test_the_page_s_commands_and_its_example_run(people, command, capsys):
 def test_forgetting_from_data_to_an_audit_and_its_mistakes(here, command):
     labels = np.arange(400) % 3
     pd.DataFrame({"id": range(400), "label": labels}).to_csv("data.csv", index=False)
-    tossed = command.line("coins data.csv --out train.csv --forget --alike label --seed 3")
+    of_a_fifth = blocks("toss_coins.md", "sh")[3]
+    tossed = command.line(of_a_fifth.replace("--audit-fraction 0.2", "--seed 3"))
     assert (tossed[0], tossed[2]) == (0, "")
     assert "train.forget.csv: the record of each pair to forget after training" in tossed[1]
     scored, forgotten = pd.read_csv("train.audit.csv"), pd.read_csv("train.forget.csv")
