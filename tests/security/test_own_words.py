@@ -170,3 +170,18 @@ def test_a_file_of_a_batch_system_runs_nothing(here, name):
     with pytest.raises(ValueError):
         place_of(Path("x.yaml"))
     assert not Path("RAN").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "jobqueue:\n  slurm:\n    cores: 1\n    x: &x [a, a]\n    y: [*x, *x]\n",
+        "jobqueue:\n  slurm:\n    cores: 1\n    x: " + "a" * 5_000_000,
+    ],
+    ids=["references", "a long line"],
+)
+def test_a_file_of_a_batch_system_that_swells_is_one_line(here, text):
+    Path("x.yaml").write_text(text)
+    with pytest.raises(ValueError, match="holds") as caught:
+        place_of(Path("x.yaml"))
+    assert len(str(caught.value)) < 200

@@ -31,6 +31,7 @@ _BATCH_SYSTEMS = {
     for name in ("SLURM", "PBS", "LSF", "SGE", "Moab", "OAR", "HTCondor")
 }
 _SECONDS_TO_CONNECT = 20
+_LONGEST_FILE = 100_000  # bytes of a batch system's file
 _SECONDS_TO_REPLACE = 5
 # Dask runs what it is sent, by whoever connects: local processes listen on this address alone.
 _THIS_MACHINE = "127.0.0.1"
@@ -307,7 +308,13 @@ def _yaml_without_base_60(path: Path, said_by: str) -> Any:
         first: [base_60, *pairs] for first, pairs in resolvers.items()
     }
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
+        if path.stat().st_size > _LONGEST_FILE:
+            raise ValueError(f"{said_by}: {path} holds more than {_LONGEST_FILE:,} bytes")
+        text = path.read_text(encoding="utf-8")
+        for event in yaml.parse(text, Loader=Loader):
+            if isinstance(event, yaml.AliasEvent):  # a few of which swell to a text without end
+                raise ValueError(f"{said_by}: {path} holds a reference; write out what it means")
+        return yaml.load(text, Loader=Loader)
     except (OSError, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
         raise ValueError(
             f"{said_by}: {path} cannot be read: {' '.join(str(error).split())}"
