@@ -189,18 +189,16 @@ def visible_files(folder: str | os.PathLike[str], *, follow: bool = False) -> li
         ValueError: A link leads out of the folder, which `LINKS_VARIABLE` may allow.
     """
     paths: list[Path] = []
-    inside = None
-    if not follow and os.environ.get(LINKS_VARIABLE) != "1":
-        inside = _inside(Path(folder).resolve())
+    follow = follow or os.environ.get(LINKS_VARIABLE) == "1"
+    inside = [] if follow else _inside(Path(folder).resolve())
     for current, subfolders, names in os.walk(folder, followlinks=True):
         files = [Path(current, name) for name in names if not name.startswith(".")]
         paths += files
         # Changed in place, since these are the folders that os.walk will enter.
         around = [path.resolve() for path in (Path(current), *Path(current).parents)]
         subfolders[:] = [name for name in subfolders if _is_entered(Path(current, name), around)]
-        if inside is not None:
-            entered = [Path(current, name) for name in subfolders]
-            _check_links([*files, *entered], inside)
+        entered = [Path(current, name) for name in subfolders]
+        _check_links([*files, *entered], inside)
     return sorted(path.relative_to(folder) for path in paths if path.is_file())
 
 
@@ -216,8 +214,10 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _check_links(paths: list[Path], inside: list[Path]) -> None:
-    """Refuse (ValueError) a link to something outside these folders."""
-    for path in paths:
+    """Refuse (ValueError) a link to something outside these folders; without any, links may lead
+    anywhere.
+    """
+    for path in paths if inside else []:
         if not path.is_symlink() or not path.exists():
             continue
         target = path.resolve()
