@@ -299,6 +299,7 @@ def audit_scores(
     unsorted = check_scores("scores", scores, *others)
     curve = _claim(claimed, plan)
     check_choice("design", design, ScoreDesign)
+    check_loaded(coins, plan)
     if design == "forget" or (coins is not None and coins.forget):
         _check_pairs(unsorted, design, guess, unit, coins, plan)
         if curve is not None:

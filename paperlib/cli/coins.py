@@ -104,14 +104,7 @@ def coins(
     from paperlib.io.files import write_text
     from paperlib.io.records import MADE_ID
 
-    if alike is not None and not forget:
-        raise ValueError("--alike: says what is alike in a pair; give --forget beside it")
-    if unit and forget:
-        raise ValueError("--unit: pairs are of single records; leave it out")
-    if unit and id_column:
-        raise ValueError(
-            "--unit: contradicts --id; the unit is what has a coin and is named in the scores"
-        )
+    _check_together(unit, id_column, alike, forget=forget)
     records = open_records(data)
     to_score, sealed = _output_paths(data, out, records, records.ending or ".txt")
     to_forget = out.with_name(to_score.name.replace(".audit", ".forget"))
@@ -130,23 +123,17 @@ def coins(
     training = tossed.training(names)
     with_coin = set(tossed.ids)
     audited = np.array([name in with_coin for name in names])
-    written = [to_score, out]
-    if forget:
-        written.insert(0, to_forget)
+    written = [to_forget, to_score, out] if forget else [to_score, out]
     with _files_of_coins(tossed, sealed, *written):
         if records.names is None:
             records.write(to_score, audited, made_ids)
         else:
             write_text(to_score, "".join(f"{name}\n" for name in _by_row(names, tossed)))
-        if forget:
-            _write_forgotten(to_forget, records, names, tossed)
+        forgotten = _write_forgotten(to_forget, records, names, tossed) if forget else ""
         records.write(out, training, None)
 
     for warning in warnings:
         print(visible_text(f"Warning: {warning}"))
-    forgotten = ""
-    if forget:
-        forgotten = f"{to_forget}: the record of each pair to forget after training\n"
     _tell(
         sealed,
         tossed,
@@ -156,6 +143,20 @@ def coins(
         f"{to_score}: {int(audited.sum()):,} records with a coin, to be scored after training by "
         f"their {name_of_ids!r}",
     )
+
+
+def _check_together(
+    unit: str | None, id_column: str | None, alike: str | None, *, forget: bool
+) -> None:
+    """Refuse (ValueError) options that contradict each other."""
+    if alike is not None and not forget:
+        raise ValueError("--alike: says what is alike in a pair; give --forget beside it")
+    if unit and forget:
+        raise ValueError("--unit: pairs are of single records; leave it out")
+    if unit and id_column:
+        raise ValueError(
+            "--unit: contradicts --id; the unit is what has a coin and is named in the scores"
+        )
 
 
 def _tossed(
@@ -186,19 +187,23 @@ def _by_row(names: Sequence[str], tossed: "Coins") -> list[str]:
     return [name for name in dict.fromkeys(names) if name in with_coin]
 
 
-def _write_forgotten(path: Path, records: "Records", names: Sequence[str], tossed: "Coins") -> None:
-    """Write the records to forget: as in the data, or the names of files, one a line."""
+def _write_forgotten(path: Path, records: "Records", names: Sequence[str], tossed: "Coins") -> str:
+    """Write the records to forget: as in the data, or the names of files, one a line. The line that
+    tells so is returned.
+    """
     from paperlib.io.files import write_text
 
+    report = f"{path}: the record of each pair to forget after training\n"
     is_forgotten = tossed.forgotten(names)
     if records.names is None:
         records.write(path, is_forgotten, None)
-        return
+        return report
     lines: list[str] = []
     for name, forgotten in zip(names, is_forgotten.tolist(), strict=True):
         if forgotten:
             lines.append(f"{name}\n")
     write_text(path, "".join(lines))
+    return report
 
 
 def _check_free(path: Path) -> None:

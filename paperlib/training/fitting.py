@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import torch
 from torch import Tensor, nn
@@ -54,7 +54,7 @@ def save_checkpoint(
     with atomic_file(path) as file:
         stream = _Stream(file)
         try:
-            torch.save(content, stream)
+            torch.save(content, cast(BinaryIO, stream))  # it calls write and flush alone
         except RuntimeError:
             # Over a full disk torch speaks of a position in its archive.
             if stream.error is not None:

@@ -27,6 +27,12 @@ from paperlib.models.language import load_language_model
 KINDS = ("table", "images", "text")
 
 
+class _SeededOptions(AuditOptions, total=False):
+    """Options of the audits of every kind of data, and their seed."""
+
+    seed: int
+
+
 def audit_files(
     kind: str,
     members: str,
@@ -42,8 +48,7 @@ def audit_files(
     tokens: int = 32,
     unit: str = "",
     group_columns: Sequence[str] = (),
-    seed: int = 0,
-    **options: Unpack[AuditOptions],
+    **options: Unpack[_SeededOptions],
 ) -> PanoramiaAudit:
     """Audit a target on members from files, as `audit_table`, `audit_images` or `audit_text`.
 
@@ -57,7 +62,7 @@ def audit_files(
         train_again: FILE.py:FUNCTION that trains like the target.
         label, unit, group_columns: Columns of a table, used for tables alone.
         base, tokens: Of `TextDefaults`, used for text alone.
-        seed, options: Of the audit.
+        options: Of the audit, and its seed.
 
     Raises:
         ValueError: An option that this kind does not have, or a file that cannot be read.
@@ -80,11 +85,10 @@ def audit_files(
             label=label,
             unit=unit,
             group_columns=group_columns,
-            seed=seed,
             **options,
         )
     if kind == "images":
-        return _audit_image_files(model, files, training, seed=seed, **options)
+        return _audit_image_files(model, files, training, **options)
     texts = [document.text for document in read_documents(members)]
     drawn_texts = [document.text for document in read_documents(generated)] if generated else None
     return audit_text(
@@ -93,7 +97,6 @@ def audit_files(
         generated=drawn_texts,
         train_again=training,
         settings=TextDefaults(base=base, tokens=tokens),
-        seed=seed,
         **options,
     )
 
@@ -114,8 +117,7 @@ def _audit_table_files(
     label: str,
     unit: str,
     group_columns: Sequence[str],
-    seed: int,
-    **options: Unpack[AuditOptions],
+    **options: Unpack[_SeededOptions],
 ) -> PanoramiaAudit:
     """`audit_table` of the tables in these files, with one type of each column in all of them."""
     paths = [path for path in files if path]
@@ -129,7 +131,6 @@ def _audit_table_files(
         train_again=training,
         unit=unit or None,
         group_columns=group_columns,
-        seed=seed,
         **options,
     )
 
@@ -138,9 +139,7 @@ def _audit_image_files(
     model: Any,
     files: _Files,
     training: Callable[..., Any] | None,
-    *,
-    seed: int,
-    **options: Unpack[AuditOptions],
+    **options: Unpack[_SeededOptions],
 ) -> PanoramiaAudit:
     """`audit_images` of the images in these files."""
     images, labels = read_images(files.members)
@@ -151,7 +150,6 @@ def _audit_image_files(
         generated=read_images(files.generated) if files.generated else None,
         nonmembers=read_images(files.nonmembers) if files.nonmembers else None,
         train_again=training,
-        seed=seed,
         **options,
     )
 
