@@ -159,6 +159,79 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
     return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
+def auc_difference_interval(
+    scores: MembershipScores, others: MembershipScores, *, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Interval of the area under the ROC curve of an attack less that of another one on the same
+    rows, such as one that did not see the model; within [-1, 1].
+
+    The intervals of both areas are joined by the correlation that DeLong's covariance gives them.
+    DeLong's interval of the difference itself is too short where an area is near 0 or 1, and has no
+    width where both rank all pairs alike.
+
+    Args:
+        scores, others: Both attacks' scores of the same members and of the same non-members, each
+            in one order; directions may differ.
+        confidence: In (0, 1).
+
+    Raises:
+        ValueError: Numbers of members or of non-members that differ.
+
+    Source:
+        Zou and Donner (2008), Statistics in Medicine 27; the correlation of DeLong, DeLong and
+        Clarke-Pearson (1988).
+
+    >>> rng = np.random.default_rng(0)
+    >>> member, other = rng.normal(1, 1, (2, 200)), rng.normal(0, 1, (2, 200))
+    >>> attack = MembershipScores(member[0] + member[1], other[0] + other[1])
+    >>> low, high = auc_difference_interval(attack, MembershipScores(member[0], other[0]))
+    >>> round(low, 3), round(high, 3)
+    (0.047, 0.126)
+    """
+    sizes = (scores.member.size, scores.nonmember.size)
+    if (others.member.size, others.nonmember.size) != sizes:
+        raise ValueError(
+            f"others: expected the scores of the same rows, {sizes[0]:,} members and {sizes[1]:,} "
+            f"non-members, got {others.member.size:,} and {others.nonmember.size:,}"
+        )
+    low, high = auc_interval(scores, confidence=confidence)
+    other_low, other_high = auc_interval(others, confidence=confidence)
+    area, other_area = scores.auc(), others.auc()
+    correlation = _correlation_of_areas(scores, others)
+    down = _joined(area - low, other_high - other_area, correlation)
+    up = _joined(high - area, other_area - other_low, correlation)
+    difference = area - other_area
+    return difference - down, difference + up
+
+
+def _joined(reach: float, other_reach: float, correlation: float) -> float:
+    """How far a difference reaches to one side, from how far both terms do and their
+    correlation.
+    """
+    square = reach**2 + other_reach**2 - 2 * correlation * reach * other_reach
+    return math.sqrt(max(0.0, square))
+
+
+def _correlation_of_areas(scores: MembershipScores, others: MembershipScores) -> float:
+    """DeLong's correlation of two areas on the same rows; 0 where one has no variance."""
+    covariance = np.zeros((2, 2))
+    for shares in zip(_shares_won(scores), _shares_won(others), strict=True):
+        if shares[0].size > 1:
+            covariance += np.cov(shares) / shares[0].size
+    spread = math.sqrt(covariance[0, 0] * covariance[1, 1])
+    return float(np.clip(covariance[0, 1] / spread, -1, 1)) if spread > 0 else 0.0
+
+
+def _shares_won(scores: MembershipScores) -> tuple[FloatArray, FloatArray]:
+    """Of each member the share of non-members below it, and of each non-member that of members
+    above it, in their order.
+    """
+    oriented = scores.oriented()
+    below = twice_below(oriented.member, np.sort(oriented.nonmember))
+    above = twice_below(-oriented.nonmember, np.sort(-oriented.member))
+    return below / (2.0 * oriented.nonmember.size), above / (2.0 * oriented.member.size)
+
+
 @dataclass(frozen=True)
 class _AreaSpread:
     """DeLong's variance of an area, and the degrees of freedom that it is estimated with."""

@@ -52,6 +52,8 @@ def test_the_answer_its_condition_the_gate_and_a_report_that_keeps_those_of_othe
     page = Path("my rows-audit.html").read_text()
     assert "paperlib audit-data &#39;my rows.csv&#39;" in page
     assert "not a lower bound on epsilon" in page
+    for heading in ("What the model adds", "AUC of the baseline"):
+        assert heading in page
 
 
 def test_json_is_one_document_and_real_nonmembers_make_it_a_lower_bound(audit):
@@ -63,6 +65,9 @@ def test_json_is_one_document_and_real_nonmembers_make_it_a_lower_bound(audit):
     assert "coins tossed by this audit" in content["condition"]
     assert {one["result"]["delta"] for one in content["audits"]} == {0.01}
     assert content["verdict"]["refuted"] is True
+    gain = content["auc_gain"]
+    assert gain["attack"] == pytest.approx(content["measures"]["auc"])
+    assert 0 < gain["low"] < gain["attack"] - gain["baseline"] < gain["high"]
     assert set(content["inputs"]) == {
         "my rows.csv",
         "model.py:losses",

@@ -13,6 +13,7 @@ from scipy.stats import t as student
 from paperlib.core import MembershipScores
 from paperlib.core.intervals import (
     _levels,
+    auc_difference_interval,
     auc_interval,
     score_measures,
     share_interval,
@@ -282,3 +283,49 @@ def test_a_tied_true_positive_rate_is_covered():
         low, high = tpr_interval(MembershipScores(member, other), 0.051)
         covered += low <= truth <= high
     assert covered / 200 >= 0.95
+
+
+def attack_pairs(count, members, others, gaps):
+    """Scores of two attacks on the same rows, correlated by .8, members ``gaps`` above others."""
+    rng = np.random.default_rng(11)
+    for _ in range(count):
+        shared = rng.normal(size=(2, members + others))
+        both = np.stack([shared[0], 0.8 * shared[0] + 0.6 * shared[1]])
+        member = both[:, :members] + np.array(gaps)[:, None]
+        yield [MembershipScores(*rows) for rows in zip(member, both[:, members:], strict=True)]
+
+
+def delong_difference(scores, others):
+    """DeLong's interval of the difference of two areas, from all pairs."""
+    wins = wins_of_all_pairs(scores.member, scores.nonmember)
+    wins = wins - wins_of_all_pairs(others.member, others.nonmember)
+    terms = [wins.mean(axis).var(ddof=1) / wins.shape[1 - axis] for axis in (1, 0)]
+    return norm.interval(0.95, wins.mean(), np.sqrt(sum(terms)))
+
+
+def test_the_interval_of_a_difference_of_areas_covers_near_1_where_delongs_does_not():
+    gaps, draws = (3.0, 2.5), 600
+    truth = ndtr(gaps[0] / np.sqrt(2)) - ndtr(gaps[1] / np.sqrt(2))
+    misses = {"joined": 0, "delong": 0}
+    for scores, others in attack_pairs(draws, 50, 50, gaps):
+        for name, interval in (("joined", auc_difference_interval), ("delong", delong_difference)):
+            low, high = interval(scores, others)
+            misses[name] += not low <= truth <= high
+    assert binomtest(misses["joined"], draws, 0.05, alternative="greater").pvalue > 0.01
+    assert binomtest(misses["delong"], draws, 0.05, alternative="greater").pvalue < 0.01
+
+
+def test_a_difference_of_areas_is_about_as_wide_as_delongs_where_that_holds_and_changes_sign():
+    for scores, others in attack_pairs(5, 200, 200, (1.0, 0.5)):
+        low, high = auc_difference_interval(scores, others)
+        delong = delong_difference(scores, others)
+        assert low < scores.auc() - others.auc() < high
+        assert 1 < (high - low) / (delong[1] - delong[0]) < 1.1
+        assert auc_difference_interval(others, scores) == pytest.approx((-high, -low))
+        mirrored = MembershipScores(-others.member, -others.nonmember, higher_means_member=False)
+        assert auc_difference_interval(scores, mirrored) == pytest.approx((low, high))
+
+
+def test_other_rows_have_no_difference():
+    with pytest.raises(ValueError, match="others: expected the scores of the same rows, 2 members"):
+        auc_difference_interval(MembershipScores([1, 2], [0]), MembershipScores([1], [0, 2]))

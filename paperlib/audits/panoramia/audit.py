@@ -35,7 +35,7 @@ from paperlib.audits.panoramia.pools import (
     pools_of,
     take,
 )
-from paperlib.audits.panoramia.results import LIMIT, NULL, NullCheck, TargetAudits
+from paperlib.audits.panoramia.results import LIMIT, NULL, AucGain, NullCheck, TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.releases.rows import check_one_draw
 from paperlib.bounds.one_run.audit import OneRunResult
@@ -43,6 +43,8 @@ from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, IntArray, MembershipScores, ScoreAudit
 from paperlib.core.checks import check_at_least
 from paperlib.core.options import RecallSearch
+from paperlib.core.results import round_down, round_up
+from paperlib.report.audit.tables import TableSection
 from paperlib.words.audits import panoramia_data as words
 
 Result = TypeVar("Result", PanoramiaResult, OneRunResult)
@@ -158,6 +160,7 @@ class PanoramiaAudit:
     null: NullCheck | None  #: what a null target gives in the same games
     games: pd.DataFrame  #: one row per target, null or not, game, audit and search, bounds in nats
     scores: MembershipScores  #: of the attack in the first game
+    auc_gain: AucGain  #: over the baseline, on the examples of the first game
     config: AuditConfig
 
     @property
@@ -202,8 +205,10 @@ class PanoramiaAudit:
             answers=tuple(answers),
             limits=tuple(limits),
             design="game",
+            sections=(_auc_section(self.auc_gain),),
             more={
                 "epsilon_tilde": result.epsilon_tilde,
+                "auc_gain": asdict(self.auc_gain),
                 "null": None if null is None else {**asdict(null), "passes": null.passes},
             },
             **fields,
@@ -226,6 +231,19 @@ class PanoramiaAudit:
 
     def _repr_html_(self) -> str:
         return self.result._repr_html_()
+
+
+def _auc_section(gain: AucGain) -> TableSection:
+    """Areas of attack and baseline and the interval of their difference, for the report."""
+    low, high = round_down(gain.low), round_up(gain.high)
+    difference = f"{gain.attack - gain.baseline:+.3f} [{low:+.3f}, {high:+.3f}]"
+    return TableSection(
+        title=words.AUC_TITLE,
+        headings=words.AUC_HEADINGS,
+        rows=[(f"{gain.attack:.3f}", f"{gain.baseline:.3f}", difference)],
+        note=words.auc_note(gain),
+        style="short",
+    )
 
 
 def _check_steady(target: Model, batch: Batch, losses: FloatArray) -> None:
@@ -328,6 +346,7 @@ def audit_model(
         null=null,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),
+        auc_gain=first.auc_gain(confidence),
         config=config,
     )
 

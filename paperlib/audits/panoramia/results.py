@@ -20,6 +20,7 @@ from paperlib.bounds.one_run.search import RECALL_SEARCHES, Search
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.core.checks import check_in
+from paperlib.core.intervals import auc_difference_interval
 from paperlib.core.options import Guess, RecallSearch
 from paperlib.words.audits.panoramia_data import null_outcome
 from paperlib.words.designs import CONDITIONS, coin_assumption
@@ -66,6 +67,17 @@ class NullCheck:
         return null_outcome(self, LIMIT)
 
 
+@dataclass(frozen=True)
+class AucGain:
+    """How far the attack, which uses the model, ranks better than the baseline, which does not."""
+
+    attack: float  #: area under the ROC curve
+    baseline: float  #: of the same examples
+    low: float  #: ends of the interval of attack - baseline
+    high: float
+    confidence: float
+
+
 @dataclass(frozen=True, eq=False)
 class TargetScores:
     """Scores of m test examples of one game, higher means member, for one target and one audit."""
@@ -86,6 +98,13 @@ class TargetScores:
             attack=self.attack[:size],
             membership=self.membership[:size],
         )
+
+    def auc_gain(self, confidence: float) -> AucGain:
+        """What the model adds to the area under the curve, where the audit has a baseline."""
+        attack = MembershipScores.from_labels(self.attack, self.membership)
+        baseline = MembershipScores.from_labels(self.baseline, self.membership)
+        low, high = auc_difference_interval(attack, baseline, confidence=confidence)
+        return AucGain(attack.auc(), baseline.auc(), low, high, confidence)
 
     def row(self, search: RecallSearch, confidence: float, **options: Any) -> dict[str, Any]:
         """One row of the table of results; ``options`` are delta, gamma and known_c of

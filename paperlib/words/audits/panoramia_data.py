@@ -9,7 +9,7 @@ from paperlib.core.results import round_down
 if TYPE_CHECKING:
     from paperlib.audits.panoramia.folds import Shares
     from paperlib.audits.panoramia.memorization import Copies
-    from paperlib.audits.panoramia.results import NullCheck
+    from paperlib.audits.panoramia.results import AucGain, NullCheck
     from paperlib.generators.text import CopiedText
 
 TITLE = "Privacy audit with generated non-members"
@@ -21,6 +21,10 @@ REAL_TITLE = "Real non-members (RM;RN)"
 REAL_PURPOSE = "The same attack on real examples the model was not trained on."
 """Titles and purposes of its two audits."""
 
+AUC_TITLE = "What the model adds"
+AUC_HEADINGS = ("AUC of the attack", "AUC of the baseline", "Difference [interval]")
+"""The section on the areas of attack and baseline."""
+
 NULL_NOT_CHECKED = "null not checked"
 """What stands beside a measurement without a null target."""
 
@@ -29,6 +33,14 @@ NO_HELPERS = (
     "alone and may be weak"
 )
 """The warning about a baseline without helpers."""
+
+
+def auc_note(gain: "AucGain") -> str:
+    """What the two areas are of, and what their difference is not."""
+    return (
+        f"The {100 * gain.confidence:g} % interval is that of the difference, since attack and "
+        "baseline rank the same examples. No bound on epsilon."
+    )
 
 
 def answer_name(subject: str, title: str) -> str:
