@@ -1,5 +1,6 @@
 """Helpers on images, and what a model says of an image."""
 
+import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from paperlib.audits.panoramia.pools import Helper
 from paperlib.core import FloatArray
 from paperlib.core.checks import check_choice
+from paperlib.core.reading.limits import TooLargeError, check_size, in_bytes
 from paperlib.io.files import file_sha256
 from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.images.build import pretrained_classifier
@@ -96,11 +98,14 @@ def read_weights(path: str) -> dict[str, Tensor]:
     """
     file = _weights_file(path)
     try:
+        _check_weights(file)
         if file.suffix == ".safetensors":
             from safetensors.torch import load_file  # comes with timm, an extra
 
             return load_file(file)
         tensors = torch.load(file, map_location="cpu", weights_only=True)
+    except TooLargeError:
+        raise
     except Exception as error:
         # safetensors, zip and pickle have their own errors, without a common class.
         raise ValueError(f"weights: {path} cannot be read as tensors ({error})") from error
@@ -109,6 +114,17 @@ def read_weights(path: str) -> dict[str, Tensor]:
     if not isinstance(tensors, dict) or not all(map(torch.is_tensor, tensors.values())):
         raise ValueError(f"weights: {path} holds something else than tensors by name")
     return tensors
+
+
+def _check_weights(file: Path) -> None:
+    """Refuse (`TooLargeError`) weights that do not fit into memory: torch's are an archive, which
+    may unfold.
+    """
+    size = file.stat().st_size
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+    check_size(size, f"weights: {file.name}: {in_bytes(size)}")
 
 
 def weights_tag(path: str) -> str:

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pytest
@@ -94,6 +95,19 @@ def test_files_of_torch_are_read_as_tensors_alone(published, tmp_path):
         refused(
             "weights: no file", act, str(tmp_path / "nowhere.safetensors"), error=FileNotFoundError
         )
+
+
+def test_weights_that_unfold_beyond_the_limit_of_memory_are_one_line(tmp_path, monkeypatch):
+    plain, folded = tmp_path / "plain.pth", tmp_path / "folded.pth"
+    torch.save({"weight": torch.zeros(500_000)}, plain)
+    with ZipFile(plain) as archive, ZipFile(folded, "w", ZIP_DEFLATED) as smaller:
+        for name in archive.namelist():
+            smaller.writestr(name, archive.read(name))
+    assert folded.stat().st_size < 20_000
+    assert image_models.read_weights(str(folded))["weight"].shape == (500_000,)
+    monkeypatch.setenv("PAPERLIB_READ_LIMIT", "1MB")
+    for path in (plain, folded):
+        refused(rf"weights: {path.name}: 2 MB would take", image_models.read_weights, str(path))
 
 
 def test_wrong_names_and_weights_are_named(published, monkeypatch):
