@@ -27,6 +27,8 @@ from paperlib.audits.panoramia.audit import AuditData
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults
 from paperlib.audits.score_results import Audits
+from paperlib.bounds.claims.audit import audit_curve
+from paperlib.bounds.claims.curves import ClaimedCurve, gaussian_profile
 from paperlib.bounds.one_run.combine import rank_scores
 from paperlib.bounds.one_run.fair_coins import play_game
 from paperlib.bounds.output_sets.choices import ratio_scores
@@ -642,6 +644,8 @@ def first_epsilon(result: Any) -> float:
     return headline_epsilon(result[0])
 
 
+PRIVATE = ClaimedCurve("gaussian(mu=0.4)", gaussian_profile(0.4))
+
 ENTRIES: dict[str, Entry] = {
     "audit": Entry(of_scores(by_file), headline_epsilon),
     "audit_losses": Entry(of_scores(by_losses), headline_epsilon),
@@ -663,6 +667,12 @@ ENTRIES: dict[str, Entry] = {
     ),
     "audit_f_dp": Entry(
         of_scores(lambda s, seed: bounds.audit_f_dp(s, seed=seed)), epsilon, plays=True, seeds=10
+    ),
+    "audit_curve": Entry(
+        of_scores(lambda s, seed: audit_curve(s, PRIVATE, seed=seed)),
+        lambda result: result.mu,
+        plays=True,
+        seeds=20,
     ),
     "audit_output_set": Entry(
         of_scores(

@@ -80,7 +80,6 @@ def without_an_entry(entries: set[str]) -> set[str]:
 
 def test_every_public_function_that_takes_rows_is_an_entry():
     assert not without_an_entry(set(ENTRIES))
-    assert {name.partition(",")[0] for name in ENTRIES} | set(NO_ROWS) == public_functions()
     assert not {name.partition(",")[0] for name in ENTRIES} & set(NO_ROWS)
     assert without_an_entry(set(ENTRIES) - {"audit_release"}) == {"audit_release"}
 

@@ -73,6 +73,20 @@ def test_exact_enumeration_sees_the_broken_twin(outcomes):
     assert np.mean(broken > 0) > 0.05 >= np.mean(bounds > 0)
 
 
+def test_no_order_of_the_pairs_changes_the_answer():
+    rng = np.random.default_rng(0)
+    forgotten, unseen = np.round(rng.normal(0.6, 1, 200)), np.round(rng.normal(0, 1, 200))
+    leaning = forgotten - unseen
+    by_leaning = np.argsort(leaning, kind="stable")
+    among_equal_ones = np.lexsort((-leaning, np.abs(leaning)))
+    answers = set()
+    for order in (by_leaning, by_leaning[::-1], among_equal_ones, rng.permutation(200)):
+        result = audit_forgetting(MembershipScores(forgotten[order], unseen[order]))
+        answers.add((result.epsilon, result.guesses, result.correct))
+    assert len(answers) == 1
+    assert answers.pop()[0] > 0
+
+
 def test_what_fits_too_well_and_too_badly_is_seen_and_named():
     unseen = never_seen(300)
     known = audit_forgetting(losses(unseen / 4, unseen))
