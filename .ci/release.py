@@ -22,8 +22,10 @@ DIST = ROOT / "dist"
 UV = str(Path(sys.executable).parent / "uv")
 EXTRAS = ("", "features")
 """What is installed in turn beside the package; the last is still a small download."""
-MOST_BYTES = 734_003
-"""The most that a wheel weighs: 0.7 MiB."""
+MOST_BYTES = 850_000
+"""The most that a wheel weighs: 47,000 lines of code and sentences take 0.8 MB, and data, tests or
+the reproduction of the papers would add as much again.
+"""
 
 
 class ReleaseError(Exception):
