@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 def one_run_headline(result: "OneRunResult") -> str:
     """The bound on one line, with the guesses behind it."""
-    return f"{_numbers(result)} examples)"
+    records = "pairs" if result.design == "forget" else "examples"
+    return f"{_numbers(result)} {records})"
 
 
 def runs_headline(result: "OneRunResult", runs: int) -> str:

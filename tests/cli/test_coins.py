@@ -268,10 +268,13 @@ def test_forgetting_from_data_to_an_audit_and_its_mistakes(here, command):
     losses = np.random.default_rng(0).gamma(8, 1, len(scored))
     losses[scored["id"].isin(forgotten["id"])] /= 4
     scored.assign(loss=losses)[["id", "loss"]].to_csv("scores.csv", index=False)
-    code, out, _ = command.line(AUDIT)
+    code, out, _ = command.line(f"{AUDIT} --utility 0.9 0.8")
     assert code == 0
-    assert "forgotten records still known" in out
+    for words in ("forgotten records still known", "after it 0.8", "199 pairs)"):
+        assert words in out
+    assert "199 examples" not in out
     for line, message in {
+        f"{AUDIT} --utility 0.9 1.8": "utility after forgetting",
         "coins data.csv --out t.csv --alike label": "give --forget beside it",
         "coins data.csv --out t.csv --forget --alike lable": "no column 'lable'",
         "coins data.csv --out t.csv --forget --unit label": "pairs are of single records",

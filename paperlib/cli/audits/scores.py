@@ -76,6 +76,16 @@ def audit(
     guess: options.Guess = "adaptive",
     design: options.Design = "randomized",
     seed: options.Seed = 0,
+    utility: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="BEFORE AFTER",
+            help=(
+                "Utility of the model before and after forgetting, such as its accuracy, in "
+                "[0, 1]; with --coins of `paperlib coins --forget`."
+            ),
+        ),
+    ] = None,
     claimed: Annotated[
         str | None,
         typer.Option(
@@ -162,6 +172,7 @@ def audit(
         seed=seed,
         coins=sealed,
         plan=to_follow,
+        utility=utility,
         claimed=curve,
     )
     audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
