@@ -257,7 +257,7 @@ def dry_run(project, *given, **options):
         "table": False,
     }
     with contextlib.chdir(project.root):
-        sweep_notebook("toy", given, dry_run=True, **{**usual, **options})
+        sweep_notebook("toy", parameter=list(given), dry_run=True, **{**usual, **options})
 
 
 def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path, capsys):
