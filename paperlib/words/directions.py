@@ -23,7 +23,8 @@ SAYS_NOTHING = "so they say nothing of membership"
 def refusals(*reversals: Reversal | None) -> tuple[Refusal, ...]:
     """Why these scores are no answer: a refusal for each reversed direction there is.
 
-    >>> from paperlib.core import MembershipScores, reversed_direction
+    >>> from paperlib.core import MembershipScores
+    >>> from paperlib.core.direction import reversed_direction
     >>> scores = MembershipScores(range(20), range(10, 30))
     >>> print(refusals(reversed_direction(scores))[0].sentence)
     AUC 0.125 is significantly below one half (p = 0.0005), so the direction of the score or the

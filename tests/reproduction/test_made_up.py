@@ -156,7 +156,7 @@ def test_timm_finds_the_weights_without_a_network(chosen):
     """In a process of its own, which reads the hub's variables at its start, as a run's kernel
     does.
     """
-    code = "from paperlib.models.images import pretrained_classifier as found\n"
+    code = "from paperlib.models.images.build import pretrained_classifier as found\n"
     code += "print(found('vit_small_patch16_224', 3).side)"
     done = run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ

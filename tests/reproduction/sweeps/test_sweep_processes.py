@@ -24,7 +24,7 @@ from tests.reproduction.sweeps.sweep_jobs import (
 pytestmark = pytest.mark.slow
 
 SCRIPT = """
-from paperlib.io import run_sweep
+from paperlib.reproduction.sweeps import run_sweep
 from tests.reproduction.sweeps.sweep_jobs import Job, square
 
 if __name__ == "__main__":
