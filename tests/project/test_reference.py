@@ -53,6 +53,15 @@ def test_every_public_name_is_documented_once(package):
     assert not {name.rpartition(".")[2] for name in behind_modules} & set(own(package))
 
 
+def test_every_name_on_a_page_is_where_it_says():
+    lines = [line for page in PAGES.values() for line in NAMES.findall(page)]
+    assert len(lines) > 15
+    for package, names in lines:
+        for name in names.split():
+            module, _, attribute = f"{package}.{name}".rpartition(".")
+            assert hasattr(importlib.import_module(module), attribute), name
+
+
 @pytest.mark.parametrize("room", ["attacks", "audits", "generators", "reproduction.validity"])
 def test_every_module_of_a_room_on_several_pages_is_documented_once(room):
     assert modules_of(PAGES.values(), f"paperlib.{room}") == below(f"paperlib.{room}")
