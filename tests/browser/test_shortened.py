@@ -40,7 +40,7 @@ def test_a_wide_screen_and_paper_show_all(visit, book):
     ("long_page", "place"),
     [
         ("notebooks/panoramia_images", "verdict-panoramia-figure-15-panoramia-images"),
-        ("api/report", "paperlib.report.dots_plot"),
+        ("api/report", "paperlib.reproduction.exhibits.dots_plot"),
     ],
 )
 def test_a_link_to_a_place_of_a_long_page_opens_its_part(visit, book, long_page, place):

@@ -50,7 +50,8 @@ def book(tmp_path_factory):
     for name, text in PAGES.items():
         (book / f"{name}.md").write_text(text, encoding="utf-8")
     shutil.copy(ROOT / "CHANGELOG.md", root)
-    shutil.copy(ROOT / "book" / "references.bib", book)
+    for name in ("references.bib", "llms.txt"):
+        shutil.copy(ROOT / "book" / name, book)
     for name in ("book/_ext", "book/_static", "paperlib"):
         (root / name).symlink_to(ROOT / name)
     chapters = [{"file": name} for name in PAGES if name != "index"]
