@@ -1,4 +1,4 @@
-/* Scores and memberships from the bytes of a CSV file, read as paperlib/core/reading/ reads them.
+/* Scores and memberships from the bytes of a CSV file, read as paperlib/reading/ reads them.
 
    What this reader is not sure about, it refuses: `paperlib audit FILE` reads more, and says what to correct. */
 "use strict";

@@ -13,7 +13,7 @@ from paperlib.bounds.claims.curves import (
     profile_of_points,
 )
 from paperlib.core.checks import check_at_least, check_in
-from paperlib.core.reading.frames import read_frames
+from paperlib.reading.frames import read_frames
 
 _CALL = re.compile(r"\s*gaussian\s*\((?P<arguments>[^()]*)\)\s*")
 _FORM = "gaussian(sigma=1.0, q=0.01, steps=1000) or gaussian(mu=0.5)"

@@ -32,10 +32,10 @@ from paperlib.core.checks import (
     find_ties,
     unit_means,
 )
+from paperlib.core.column_names import check_features
 from paperlib.core.facts import NAMES_GIVEN
 from paperlib.core.near_rows import near_rows_share_coins, principal_axes
 from paperlib.core.options import Design
-from paperlib.core.reading.columns import check_features
 from paperlib.core.results import AuditResult, table
 from paperlib.words.audits import features as words
 from paperlib.words.claims import ceiling_note, lower_bound_claim, unit_sentence

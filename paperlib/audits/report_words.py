@@ -18,7 +18,14 @@ from paperlib.core.sealed import sealed_text
 from paperlib.report.audit.about import About
 from paperlib.report.provenance import package_version
 
-_ROOMS = ("core", "bounds", "words", "report", "audits")  # on which the text of a report depends
+_ROOMS = (
+    "core",
+    "reading",
+    "bounds",
+    "words",
+    "report",
+    "audits",
+)  # on which the text of a report depends
 _SOURCES = (".py", ".j2", ".css", ".json")
 _LIBRARIES = ("matplotlib", "numpy", "scipy")  # which draw and round
 _VERSIONS = re.compile(r"[A-Za-z0-9 .,+()-]{1,300}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit
-    from paperlib.core.reading.scores import LoadedScores
+    from paperlib.reading.scores import LoadedScores
 
 EXAMPLES = {
     "combine": """

@@ -25,7 +25,7 @@ def _hold_read_limit(context: typer.Context, limit: str | None) -> str | None:
     """Let a limit of memory hold while the command runs; as an environment variable it reaches the
     processes that the command starts.
     """
-    from paperlib.core.reading.limits import READ_LIMIT_VARIABLE, parse_size, read_limit
+    from paperlib.reading.limits import READ_LIMIT_VARIABLE, parse_size, read_limit
 
     if limit is None:
         read_limit()  # a variable that holds no size is refused at once

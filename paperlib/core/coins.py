@@ -22,8 +22,9 @@ from paperlib.core.checks import (
     check_no_nan,
     unit_means,
 )
+from paperlib.core.column_names import check_features
 from paperlib.core.scores import MembershipScores
-from paperlib.core.sealed import read_sealed, sealed_hash, sealed_text, write_sealed
+from paperlib.core.sealed import sealed_hash, sealed_text
 
 _FORMAT, _VERSION = "paperlib coins", 1
 _FIELDS = ("sealed", "column", "unit", "records", "seed", "salt")
@@ -347,8 +348,6 @@ class Coins:
             raise ValueError(
                 f"by_id: expected a mapping from ids or a DataFrame with column {self.column!r}"
             )
-        from paperlib.core.reading.columns import check_features  # which loads what reads files
-
         others = by_id.drop(columns=self.column)
         check_features("by_id", others.columns)
         rows = as_rows("by_id", others)
@@ -405,6 +404,8 @@ class Coins:
         """Write the sealed file, which only its owner can read; a ValueError where a file is
         there.
         """
+        from paperlib.reading.sealed import write_sealed  # the room of files, above this one
+
         write_sealed(path, self._content())
 
     @classmethod
@@ -415,6 +416,8 @@ class Coins:
             ValueError: It is no coins file, of a later version, or its hash is not that of its
                 content.
         """
+        from paperlib.reading.sealed import read_sealed  # the room of files, above this one
+
         values = read_sealed(
             path, _FORMAT, _VERSION, by="`paperlib coins` and toss_coins(...).save"
         )

@@ -61,3 +61,33 @@ class Refusal:
 def reasons(*refusals: Refusal | None) -> tuple[Refusal, ...]:
     """The refusals that there are."""
     return tuple(refusal for refusal in refusals if refusal is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstName:
+    """A column that the user turned round, against its name.
+
+    Attributes:
+        column: The column, as messages call it.
+        read_as: "scores" or "losses", as the user says.
+        by_name: What its name points to.
+    """
+
+    column: str
+    read_as: str
+    by_name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoMeasures:
+    """Columns of two files, of members and of non-members, whose names are of different measures.
+
+    Attributes:
+        first_file, second_file: Names of the files.
+        first, second: Names of their columns.
+    """
+
+    first_file: str
+    first: str
+    second_file: str
+    second: str

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core.reading.columns import INDEX
+from paperlib.core.column_names import INDEX
 from paperlib.core.records import WaysOut, check_column
 
 FloatArray = NDArray[np.float64]

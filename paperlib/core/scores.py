@@ -204,7 +204,8 @@ class MembershipScores:
 
         ``higher_means_member`` is the same as ``kind``: True for scores, False for losses.
         """
-        from paperlib.core.reading import read_scores  # which builds scores of this class
+        # The room of files makes objects of this class: it is named only where one is asked for.
+        from paperlib.reading.scores import read_scores
 
         if higher_means_member is not None:
             this_kind = "scores" if higher_means_member else "losses"

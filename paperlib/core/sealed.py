@@ -1,13 +1,9 @@
-"""Sealed files: content and its SHA-256, which shows later, if it was published, that nothing was
-changed.
+"""Sealed content: its text and the SHA-256 of it, which shows later, if it was published, that
+nothing was changed. `paperlib.reading.sealed` has the files.
 """
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping
-from os import PathLike
-from typing import Any, cast
 
 
 def sealed_text(content: object) -> str:
@@ -20,34 +16,6 @@ def sealed_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_sealed(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
-    """Write content and hash, for the owner's eyes alone, on disk when it returns.
-
-    Raises:
-        ValueError: A file is there, which stays.
-        OSError: It cannot be written, such as on a full disk; then there is none.
-    """
-    text = json.dumps(
-        {**content, "hash": sealed_hash(sealed_text(content))}, indent=1, sort_keys=True
-    )
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        what = str(content["format"]).removeprefix("paperlib ")
-        raise ValueError(f"{path}: exists already; a {what} file is never overwritten") from None
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(f"{text}\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        os.unlink(path)
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-    except BaseException:
-        os.unlink(path)
-        raise
-
-
 def check_loaded(coins: object, plan: object = None) -> None:
     """Refuse (ValueError) anything else than coins and a plan, or None, such as the path of their
     file.
@@ -58,36 +26,3 @@ def check_loaded(coins: object, plan: object = None) -> None:
             raise ValueError(
                 f"{name}: expected {kind}, got {got}; read a file with {kind}.load(path)"
             )
-
-
-def read_sealed(
-    path: str | PathLike[str] | Mapping[str, Any], form: str, version: int, *, by: str
-) -> dict[str, Any]:
-    """Content of a sealed file, or of its JSON, which ``by`` writes; a ValueError where it was
-    changed.
-    """
-    from paperlib.core.reading.files import read_file  # whose package reads coins
-
-    what = form.removeprefix("paperlib ")
-    if isinstance(path, Mapping):
-        path, content = what, dict(path)
-    else:
-        text = read_file(os.fspath(path))
-        try:
-            content = json.loads(text.decode("utf-8"))
-        except (ValueError, RecursionError):  # lists within lists without end
-            content = None
-    values = cast(dict[str, Any], content if isinstance(content, dict) else {})
-    if values.get("format") != form:
-        raise ValueError(f"{path}: is no {what} file; {by} write one")
-    if values.get("version") != version:
-        raise ValueError(
-            f"{path}: has version {values.get('version')!r}; this paperlib reads {version}"
-        )
-    stated, actual = values.pop("hash", None), sealed_hash(sealed_text(values))
-    if stated != actual:
-        raise ValueError(
-            f"{path}: was changed after it was sealed (hash {stated}, of its content {actual}); "
-            "use an unchanged copy"
-        )
-    return values

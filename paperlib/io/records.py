@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core.reading.columns import INDEX, plain
-from paperlib.core.reading.limits import TEXT_BYTES, check_cells
-from paperlib.core.reading.parquet import check_parquet
-from paperlib.core.reading.tables import (
+from paperlib.core.column_names import INDEX, plain
+from paperlib.io.files import atomic_folder, file_sha256, visible_files, write_bytes
+from paperlib.reading.limits import TEXT_BYTES, check_cells
+from paperlib.reading.parquet import check_parquet
+from paperlib.reading.tables import (
     check_json,
     decoded,
     delimited,
@@ -28,7 +29,6 @@ from paperlib.core.reading.tables import (
     open_parquet,
     open_source,
 )
-from paperlib.io.files import atomic_folder, file_sha256, visible_files, write_bytes
 
 MADE_ID = "record_id"
 """Column of the ids that are made of what records hold."""

@@ -1,16 +1,16 @@
-"""Membership scores from files: the reader of `paperlib.core`, with its warnings in words."""
+"""Membership scores from files: the reader of `paperlib.reading`, with its warnings in words."""
 
 from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from paperlib.core import reading
-from paperlib.core.reading import LoadedScores as LoadedScores
+from paperlib import reading
+from paperlib.reading import LoadedScores as LoadedScores
 from paperlib.words.reading import name_warnings
 
 
 @wraps(reading.read_scores)
 def read_scores(*paths: Any, **options: Any) -> LoadedScores:
-    """`paperlib.core.reading.read_scores`, whose ``warnings`` are in words."""
+    """`paperlib.reading.read_scores`, whose ``warnings`` are in words."""
     loaded = reading.read_scores(*paths, **options)
     return replace(loaded, warnings=name_warnings(loaded.name_conflicts))

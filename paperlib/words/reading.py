@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from paperlib.core.reading.scores import AgainstName, TwoMeasures
+from paperlib.core.facts import AgainstName, TwoMeasures
 
 
 def name_warnings(conflicts: Iterable[AgainstName | TwoMeasures]) -> tuple[str, ...]:

@@ -11,10 +11,10 @@ from paperlib.audits.document import checksums, report_facts
 from paperlib.audits.panoramia.files import audit_files, load_target, load_training, read_images
 from paperlib.audits.panoramia.results import NullCheck
 from paperlib.core.facts import Refusal, RefusalCode
-from paperlib.core.reading import read_frames
 from paperlib.io.files import file_sha256
 from paperlib.models.images import build_image_model
 from paperlib.models.images.build import ImageArchitecture
+from paperlib.reading import read_frames
 from tests.audits.samples import table
 from tests.refusals import refused
 

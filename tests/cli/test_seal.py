@@ -13,7 +13,7 @@ import pytest
 from paperlib.audits import audit, audit_features, audit_losses, audit_scores, seal_plan
 from paperlib.audits.planned.sealed_plan import SealedPlan
 from paperlib.core import toss_coins
-from paperlib.core.sealed import write_sealed
+from paperlib.reading.sealed import write_sealed
 from paperlib.words.coins import plan_assumption, seed_warnings
 from tests.refusals import refused
 

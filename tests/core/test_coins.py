@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from paperlib.core import Coins, MembershipScores, toss_coins
-from paperlib.core.reading import read_scores
 from paperlib.io import open_records
+from paperlib.reading import read_scores
 from paperlib.words.coins import one_example, seed_warnings
 from tests.refusals import refused
 

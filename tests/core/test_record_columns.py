@@ -9,7 +9,7 @@ from scipy.special import expit, logsumexp
 
 from paperlib import MembershipScores
 from paperlib.core import find_ties, records
-from paperlib.core.reading import read_scores
+from paperlib.reading import read_scores
 from paperlib.words.designs import tie_warnings
 from tests.refusals import refused
 

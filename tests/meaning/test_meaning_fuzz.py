@@ -3,9 +3,9 @@ line, and never errs without a word.
 
 A trial draws an input and a change that keeps its meaning or destroys it. Most trials look at what
 an entry reads: losses of each record, records of units, copies among runs and texts, rows of a
-release. `TRIALS` says how many each gets; with the files of `tests/core/test_reading_fuzz.py` they
-are 20,000, all of them different. Each change has a broken twin, an entry with one plausible fault,
-which the trials must find.
+release. `TRIALS` says how many each gets; with the files of `tests/reading/test_reading_fuzz.py`
+they are 20,000, all of them different. Each change has a broken twin, an entry with one plausible
+fault, which the trials must find.
 
 The long mode draws ten times as many of each, others than those of CI::
 
@@ -30,8 +30,8 @@ from paperlib import MembershipScores, audit_texts, losses
 from paperlib.audits.language import texts as texts_module
 from paperlib.audits.releases.rows import alike
 from paperlib.bounds import audit_ranks, combine_runs, rank_epsilon, ranks_from_scores
-from paperlib.core.reading import read_scores
-from tests.core.test_reading_fuzz import FILES
+from paperlib.reading import read_scores
+from tests.reading.test_reading_fuzz import FILES
 
 TIMES = int(os.environ.get("PAPERLIB_FUZZ_TIMES", "1"))
 TRIALS = {

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.core.reading import read_frames
 from paperlib.generators.tabular import ChowLiuTree, IndependentColumns
+from paperlib.reading import read_frames
 
 TRIALS = 200  # of each property
 ROWS = 40

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paperlib.core.reading.limits import READ_LIMIT_VARIABLE, TooLargeError
 from paperlib.io import read_scores
+from paperlib.reading.limits import READ_LIMIT_VARIABLE, TooLargeError
 
 ROWS = 10_000_000
 LIMIT = 50 * 10**6

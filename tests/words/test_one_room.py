@@ -19,7 +19,7 @@ import pytest
 import paperlib
 
 PACKAGE = Path(str(paperlib.__file__)).parent
-ROOMS = ("core", "bounds", "audits", "report/audit", "attacks/dataset_inference.py")
+ROOMS = ("core", "reading", "bounds", "audits", "report/audit", "attacks/dataset_inference.py")
 FIELDS = {
     "claim",
     "assumptions",

@@ -12,9 +12,9 @@ import pandas as pd
 from paperlib.attacks.language.completions import LearnedText
 from paperlib.audits.language.chat_templates import ChatTemplate, On, is_chat
 from paperlib.core.checks import did_you_mean
-from paperlib.core.reading.limits import TEXT_BYTES, read_limit
-from paperlib.core.reading.tables import check_json, decoded, json_row, named, open_source
 from paperlib.core.record_columns import OF_TEXTS, check_columns
+from paperlib.reading.limits import TEXT_BYTES, read_limit
+from paperlib.reading.tables import check_json, decoded, json_row, named, open_source
 
 _JSON = (".jsonl", ".ndjson", ".json")
 _CHAT_FIELDS = ("messages", "conversations", "prompt", "completion")

@@ -16,13 +16,13 @@ from paperlib.audits.panoramia.images import audit_images
 from paperlib.audits.panoramia.table import audit_table
 from paperlib.audits.panoramia.text import TextDefaults, audit_text
 from paperlib.core.checks import check_choice, did_you_mean
-from paperlib.core.reading import read_frames
-from paperlib.core.reading.files import read_file
-from paperlib.core.reading.headers import array_names, load_arrays
-from paperlib.core.reading.limits import TooLargeError
 from paperlib.data import read_documents
 from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.language import load_language_model
+from paperlib.reading import read_frames
+from paperlib.reading.files import read_file
+from paperlib.reading.headers import array_names, load_arrays
+from paperlib.reading.limits import TooLargeError
 
 KINDS = ("table", "images", "text")
 

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from paperlib.audits.panoramia.pools import Helper
 from paperlib.core import FloatArray
 from paperlib.core.checks import check_choice
-from paperlib.core.reading.limits import TooLargeError, check_size, in_bytes
 from paperlib.io.files import file_sha256
 from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.images.build import pretrained_classifier
+from paperlib.reading.limits import TooLargeError, check_size, in_bytes
 from paperlib.training.images import ImageTraining, fit_images
 
 

@@ -14,9 +14,9 @@ from paperlib.audits.report_words import ReportWords, read_scores_of, read_words
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit
 from paperlib.core import Coins
-from paperlib.core.reading.files import read_file
 from paperlib.core.sealed import sealed_hash
 from paperlib.core.visible import visible_text
+from paperlib.reading.files import read_file
 from paperlib.report.audit.differences import (
     RECEIPT_BLOCK,
     RESULT_BLOCK,

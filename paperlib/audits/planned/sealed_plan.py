@@ -14,7 +14,8 @@ from typing import Any, Literal, cast, get_args
 
 from paperlib.core import Coins
 from paperlib.core.checks import check_choice, check_in, did_you_mean
-from paperlib.core.sealed import read_sealed, sealed_hash, sealed_text, write_sealed
+from paperlib.core.sealed import sealed_hash, sealed_text
+from paperlib.reading.sealed import read_sealed, write_sealed
 from paperlib.report.audit.about import read_pairs
 
 PlannedGuess = Literal["adaptive", "both", "members", "nonmembers"]

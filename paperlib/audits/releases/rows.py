@@ -23,9 +23,9 @@ from paperlib.audits.releases.spellings import (
 )
 from paperlib.audits.releases.values import read_values
 from paperlib.core import FloatArray, MembershipScores, find_ties
+from paperlib.core.column_names import INDEX
 from paperlib.core.facts import Refusal
 from paperlib.core.intervals import auc_interval
-from paperlib.core.reading.columns import INDEX
 from paperlib.words.audits import releases as words
 from paperlib.words.designs import tie_warnings
 

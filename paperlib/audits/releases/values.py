@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.tseries.api import guess_datetime_format
 
-from paperlib.core.reading.columns import MISSING
+from paperlib.reading.columns import MISSING
 
 Column = pd.Series  # of one table
 Reader = Callable[["Column[Any]"], "list[ColumnReading]"]

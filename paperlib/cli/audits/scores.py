@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from paperlib.audits.document import AuditDocument
     from paperlib.audits.score_results import Audits
     from paperlib.core import ScoreAudit
-    from paperlib.core.reading.scores import LoadedScores
+    from paperlib.reading.scores import LoadedScores
 
 EXAMPLES = {
     "audit": """

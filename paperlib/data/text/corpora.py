@@ -11,13 +11,13 @@ from types import MappingProxyType
 import yaml
 
 from paperlib.core.checks import check_choice
-from paperlib.core.reading.files import regular_file
-from paperlib.core.reading.limits import TooLargeError, check_size, in_bytes
 from paperlib.data.files import data_file
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Piece, Reading, ReadLog
 from paperlib.data.text.streams import printable
 from paperlib.io.files import data_folder, visible_files
+from paperlib.reading.files import regular_file
+from paperlib.reading.limits import TooLargeError, check_size, in_bytes
 
 _TEXT_MEMORY = 5
 """Memory of a byte of a document: its pieces, its bytes twice, and its text."""

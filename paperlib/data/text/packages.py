@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from paperlib.core.checks import check_choice
-from paperlib.core.reading.tables import decoded
 from paperlib.io.files import atomic_file, canonical_json
 from paperlib.io.progress import progress_bar
+from paperlib.reading.tables import decoded
 
 PYPI = "https://pypi.org/pypi"
 # What stands before a digest where it is published. No other digest does: lists of hashes are often

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paperlib.core.checks import did_you_mean
-from paperlib.core.reading.files import read_file
+from paperlib.reading.files import read_file
 
 _LONGEST = 100_000  # characters of a file
 _DEEPEST = 10  # lists or mappings within each other

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from paperlib.core.reading import LoadedScores, read_scores
-from paperlib.core.reading.columns import kind_of
-from tests.core.test_reading import DOUBTFUL, LOSSES, SCORES, WORDS
+from paperlib.core.column_names import kind_of
+from paperlib.reading import LoadedScores, read_scores
+from tests.reading.test_reading import DOUBTFUL, LOSSES, SCORES, WORDS
 
 FILES = 4_000
 UNKNOWN = (*(name for name in DOUBTFUL if len(name) > 1 and "/" not in name), "maß")
@@ -332,10 +332,10 @@ def takes_any_loss(name: str) -> str | None:
     [
         (guesses, (), READ),
         (drops_rows, (), ""),
-        (read_scores, ("paperlib.core.reading.scores.kind_of", takes_any_loss), READ),
+        (read_scores, ("paperlib.reading.scores.kind_of", takes_any_loss), READ),
         (
             read_scores,
-            ("paperlib.core.reading.columns.check_marks", lambda *_: None),
+            ("paperlib.reading.columns.check_marks", lambda *_: None),
             "wrong values",
         ),
     ],

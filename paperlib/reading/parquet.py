@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from paperlib.core.reading.limits import (
+from paperlib.reading.limits import (
     CELL_BYTES,
     TooLargeError,
     check_cells,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from paperlib.core.reading.columns import MISSING, check_marks
-from paperlib.core.reading.parquet import check_parquet
-from paperlib.core.reading.tables import (
+from paperlib.reading.columns import MISSING, check_marks
+from paperlib.reading.parquet import check_parquet
+from paperlib.reading.tables import (
     Cells,
     NamedBytes,
     named,

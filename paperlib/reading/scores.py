@@ -11,24 +11,21 @@ from numpy.typing import NDArray
 
 from paperlib.core.checks import FloatArray, check_choice, check_ids, unit_means
 from paperlib.core.coins import Coins
-from paperlib.core.reading.columns import (
+from paperlib.core.column_names import (
     INDEX,
-    MISSING,
     array_pair,
-    as_flags,
-    as_numbers,
-    as_texts,
-    check_gaps,
     kind_of,
     measure_of,
     plain,
     tells_membership,
 )
-from paperlib.core.reading.limits import TooLargeError
-from paperlib.core.reading.tables import Cells, NamedBytes, Table, named, open_source, table_of
+from paperlib.core.facts import AgainstName, TwoMeasures
 from paperlib.core.records import check_column
 from paperlib.core.scores import MembershipScores
 from paperlib.core.sealed import check_loaded
+from paperlib.reading.columns import MISSING, as_flags, as_numbers, as_texts, check_gaps
+from paperlib.reading.limits import TooLargeError
+from paperlib.reading.tables import Cells, NamedBytes, Table, named, open_source, table_of
 
 Texts = NDArray[np.object_]
 """Identifiers or groups, one text per example, shape (n,)."""
@@ -36,36 +33,6 @@ Texts = NDArray[np.object_]
 _KINDS = ("scores", "losses")
 _CELLS_AT_ONCE = 5_000_000  # of columns that are looked at for names of records, to spare memory
 _SAY_KIND = 'with --kind (in Python kind="scores" or kind="losses")'
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgainstName:
-    """A column that the user turned round, against its name.
-
-    Attributes:
-        column: The column, as messages call it.
-        read_as: "scores" or "losses", as the user says.
-        by_name: What its name points to.
-    """
-
-    column: str
-    read_as: str
-    by_name: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoMeasures:
-    """Columns of two files, of members and of non-members, whose names are of different measures.
-
-    Attributes:
-        first_file, second_file: Names of the files.
-        first, second: Names of their columns.
-    """
-
-    first_file: str
-    first: str
-    second_file: str
-    second: str
 
 
 @dataclass(frozen=True, kw_only=True)

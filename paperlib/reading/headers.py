@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core.reading.limits import check_cells, check_size, in_bytes
+from paperlib.reading.limits import check_cells, check_size, in_bytes
 
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 10_000  # bytes; of NumPy's own reader

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from paperlib.core.reading.limits import check_size, check_text, in_bytes
+from paperlib.reading.limits import check_size, check_text, in_bytes
 
 STANDARD_INPUT = "standard input"
 _PIECE = 1 << 20

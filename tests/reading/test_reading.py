@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.core.reading import read_frames
-from paperlib.core.reading.columns import kind_of, tells_membership
+from paperlib.core.column_names import kind_of, tells_membership
 from paperlib.io import read_scores
+from paperlib.reading import read_frames
 from tests.refusals import refused
 
 SCORE, MEMBER = [0.9, 0.1, 0.8, 0.3], [1, 0, 1, 0]

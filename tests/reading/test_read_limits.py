@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paperlib.core.reading import read_frames, read_scores
-from paperlib.core.reading.limits import READ_LIMIT_VARIABLE, TooLargeError, parse_size, read_limit
-from paperlib.core.reading.tables import delimited
-from paperlib.core.sealed import read_sealed
 from paperlib.io import open_records
+from paperlib.reading import read_frames, read_scores
+from paperlib.reading.limits import READ_LIMIT_VARIABLE, TooLargeError, parse_size, read_limit
+from paperlib.reading.sealed import read_sealed
+from paperlib.reading.tables import delimited
 
 LIMIT = "4MB"
 CELLS = 200_000  # of 64 bytes each
@@ -118,7 +118,7 @@ def test_tables_and_records_have_the_same_limit(write):
 
 SMALL_BOMB = """
 import sys
-from paperlib.core.reading import read_scores
+from paperlib.reading import read_scores
 try:
     read_scores(sys.argv[1])
 except ValueError as error:

@@ -16,15 +16,15 @@ from typing import Any, cast
 import numpy as np
 
 from paperlib.core.checks import did_you_mean
-from paperlib.core.reading.files import STANDARD_INPUT, read_file, read_standard_input, unpacked
-from paperlib.core.reading.headers import (
+from paperlib.reading.files import STANDARD_INPUT, read_file, read_standard_input, unpacked
+from paperlib.reading.headers import (
     ArrayHeader,
     check_archive,
     check_arrays,
     npy_header,
     npz_headers,
 )
-from paperlib.core.reading.limits import (
+from paperlib.reading.limits import (
     CELL_BYTES,
     JSON_BYTES,
     TEXT_BYTES,
@@ -34,7 +34,7 @@ from paperlib.core.reading.limits import (
     check_text,
     in_bytes,
 )
-from paperlib.core.reading.parquet import check_parquet
+from paperlib.reading.parquet import check_parquet
 
 Cells = list[Any]
 """One value per example: str, int, float, bool or None."""
