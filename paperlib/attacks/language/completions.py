@@ -79,6 +79,10 @@ def _window(tokenizer: Any, text: LearnedText, number: int) -> Window:
 
 
 def _reaches_into(offsets: tuple[int, int], stretches: Sequence[tuple[int, int]]) -> bool:
-    """Whether a token from one character up to another has a letter of a stretch."""
+    """Whether a token, whose ``offsets`` are its first character and the one behind its last, has
+    a character of a stretch.
+    """
     start, end = offsets
-    return any(start < stretch_end and end > first for first, stretch_end in stretches)
+    return any(
+        start < stretch_end and end > stretch_start for stretch_start, stretch_end in stretches
+    )

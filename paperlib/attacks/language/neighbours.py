@@ -216,10 +216,11 @@ class _Search:
         log_probs.scatter_(-1, targets[:, None], _FORBIDDEN)
         log_probs[:, self._banned] = _FORBIDDEN
         # log(1 - p(v)); the clamp keeps it finite where the model is certain of v.
-        left = torch.log(-torch.expm1(target_log_prob.clamp(max=-1e-7)))
-        width = min(_SPARE * self._count, logits.shape[-1] - 1)
-        best = log_probs.clamp(min=_FORBIDDEN).topk(width, dim=-1)
-        return torch.cat([best.values - left, best.indices.to(best.values.dtype)], -1)
+        log_others = torch.log(-torch.expm1(target_log_prob.clamp(max=-1e-7)))
+        k = min(_SPARE * self._count, logits.shape[-1] - 1)
+        best = log_probs.clamp(min=_FORBIDDEN).topk(k, dim=-1)
+        # One tensor of numbers, since a pass over texts returns one table per text.
+        return torch.cat([best.values - log_others, best.indices.to(best.values.dtype)], -1)
 
     def best(self, replaceable: Sequence[IntArray], rows: Sequence[FloatArray]) -> list[list[str]]:
         """The best neighbours of each text.
@@ -231,12 +232,14 @@ class _Search:
         """
         neighbours: list[list[str]] = []
         for window, indices, table in zip(self.encoded, replaceable, rows, strict=True):
-            values, tokens = (half.copy() for half in np.split(table, 2, axis=1))
-            values[[window.tokens[index] in self._banned for index in indices]] = _FORBIDDEN
-            allowed = (values > _FORBIDDEN / 2).sum()
-            order = np.argsort(-values, axis=None, kind="stable")[:allowed]
-            replaced = indices[order // values.shape[1]]
-            new = tokens.ravel()[order].astype(int)
+            log_ratios, tokens = (half.copy() for half in np.split(table, 2, axis=1))
+            is_banned = [window.tokens[index] in self._banned for index in indices]
+            log_ratios[is_banned] = _FORBIDDEN
+            allowed = (log_ratios > _FORBIDDEN / 2).sum()
+            # All proposals at all places in one ranking: a number in it is place * k + proposal.
+            ranking = np.argsort(-log_ratios, axis=None, kind="stable")[:allowed]
+            replaced = indices[ranking // log_ratios.shape[1]]
+            new = tokens.ravel()[ranking].astype(int)
             neighbours.append(self.different(window, _replaced(window, replaced, new, self._count)))
         return neighbours
 
@@ -274,11 +277,17 @@ def _masked_logits(
     model: Any, jobs: Sequence[tuple[tuple[int, ...], int]], mask: int, limit: int
 ) -> tuple[Tensor, Tensor]:
     """Logits at the masked place of each job, shape (n, vocabulary), and the tokens that stood
-    there.
+    there, shape (n,).
+
+    Args:
+        jobs: Tokens of a text, and the index of the one to mask.
+        mask: Token that stands for a masked one.
+        limit: Most tokens that the model reads at once.
     """
     kept: list[Tensor] = []  # at most ``limit`` tokens of each, around the one that is masked
     masked: list[int] = []  # its index in them
     for tokens, index in jobs:
+        # The masked token in the middle, unless tokens before or behind would be missing.
         start = max(0, min(index - limit // 2, len(tokens) - limit))
         kept.append(torch.tensor(tokens[start : start + limit]))
         masked.append(index - start)
@@ -318,8 +327,9 @@ def _draws(
     """
     tokens = np.array(window.tokens)
     ends = np.cumsum(frequencies)
-    last = np.flatnonzero(frequencies)[-1]
+    last = np.flatnonzero(frequencies)[-1]  # draws rounded up to the total give this token
     for _ in range(_ROUNDS):
+        # The first places of a random order are drawn without replacement.
         order = np.argsort(rng.random((count, len(replaceable))), axis=1)
         places = replaceable[order[:, :replaced]]
         present = tokens[places]

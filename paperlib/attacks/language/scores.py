@@ -125,6 +125,7 @@ def score_texts(
             a text of one token that nothing precedes, values out of range, or a model that returns
             NaN.
     """
+    # Only models that read the same tokens can be compared token by token.
     paired = reference if reference_tokenizer is None else None
     chosen = _chosen_attacks(attacks, reference, paired, prefix, neighbours)
     check_in("(0, 1]", "k", k)
@@ -296,24 +297,29 @@ def _neighbour_columns(
         encode(tokenizer, flat, before),
         names=("model", "neighbours, all in one list: "),
     )
-    values = iter([_mean(neighbour.log_prob) for neighbour in statistics])
-    means = [sum(islice(values, size)) / size for size in sizes]
+    mean_log_probs = iter([_mean(neighbour.log_prob) for neighbour in statistics])
+    # The neighbours of all texts stand in one list: each text takes the next ``size`` of them.
+    means = [sum(islice(mean_log_probs, size)) / size for size in sizes]
     return {"neighbourhood": lambda i: _mean(audited[i].log_prob) - means[i]}
 
 
 def _extraction_columns(
     audited: Sequence[TokenStatistics], encoded: Sequence[Window], split: tuple[int, int]
 ) -> dict[str, _Column]:
-    """Log p of the suffix that follows the prefix; NaN for a text that is shorter than both."""
+    """Log p of the suffix that follows the prefix, nats; NaN for a text that is shorter than both.
+
+    ``split`` holds the numbers of tokens of prefix and suffix.
+    """
     prefix_tokens, suffix_tokens = split
 
     def log_prob(i: int) -> float:
-        loss = encoded[i].loss
-        start = max(0, prefix_tokens - encoded[i].first)  # among the scored tokens
-        if loss is not None:
-            start = 0
-            if not all(loss[:suffix_tokens]):  # the first stretch is shorter
-                return np.nan
+        carries_loss = encoded[i].loss
+        if carries_loss is None:
+            start = max(0, prefix_tokens - encoded[i].first)  # among the scored tokens
+        elif all(carries_loss[:suffix_tokens]):
+            start = 0  # the first scored token begins the first stretch
+        else:  # the first stretch is shorter than the suffix
+            return np.nan
         suffix = audited[i].log_prob[start : start + suffix_tokens]
         return suffix.sum() if suffix.size == suffix_tokens else np.nan
 
@@ -354,9 +360,10 @@ def _window_votes(rises: FloatArray) -> float:
     """The share of windows whose sum rises, averaged over window sizes, in [0, 1]; a short text is
     one.
     """
-    ends = np.append(0.0, np.cumsum(rises))
+    # The sum over a window is the difference of two cumulative sums.
+    sums = np.append(0.0, np.cumsum(rises))
     sizes = np.unique(np.minimum(_WINDOW_SIZES, rises.size))
-    return float(np.mean([(ends[size:] > ends[:-size]).mean() for size in sizes]))
+    return float(np.mean([(sums[size:] > sums[:-size]).mean() for size in sizes]))
 
 
 def _check_split(split: tuple[int, int], limit: int, contexts: Any) -> None:

@@ -50,7 +50,9 @@ class Window:
 
 
 def check_texts(name: str, texts: Sequence[str]) -> list[str]:
-    """Texts as a list, all of them non-empty."""
+    """Texts as a list; a ValueError that names ``name`` if there is none, or one is empty or no
+    string.
+    """
     check_list(name, texts)
     checked = list(texts)
     if not checked:
@@ -64,7 +66,7 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
 def flattened(
     name: str, lists: Sequence[Sequence[str]], contexts: Sequence[str] | None
 ) -> tuple[list[str], list[str] | None, list[int]]:
-    """All texts of several lists in one, their contexts, and where each list ends.
+    """All texts of several lists in one, their contexts, and the size of each list.
 
     Args:
         name: What errors call the lists.
@@ -270,7 +272,11 @@ def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
 
 
 def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:
-    """Largest number of tokens that the model takes at once, or ``max_length`` if that is given."""
+    """Largest number of tokens that the model takes at once, or ``max_length`` if that is given.
+
+    Raises:
+        ValueError: A ``max_length`` below 2 or above what model and tokenizer state.
+    """
     config = getattr(model, "config", None)
     names = (
         "max_position_embeddings",
@@ -304,20 +310,31 @@ def windows(
 ) -> list[Window]:
     """Windows that fit the model's context, in the order of the texts; every scored token is scored
     once.
+
+    Args:
+        encoded: Each text in one window of any length, as by `encode`.
+        max_length: Most tokens of a window, ``prefix`` included; None takes the model's context.
+        prefix: Text to put before every window; None for nothing.
+
+    Raises:
+        ValueError: A prefix of more than half a window, a length that the model does not take, or
+            tokens that it has no embedding of.
     """
     limit = context_length(model, tokenizer, max_length)
-    before: list[int] = []
+    prefix_tokens: list[int] = []
     special: list[int] = []
     if prefix is not None:  # it takes the place of the tokenizer's start tokens
-        before = _prefix_tokens(tokenizer, prefix, limit)
+        prefix_tokens = _prefix_tokens(tokenizer, prefix, limit)
         special = getattr(tokenizer, "all_special_ids", [])
+    room = limit - len(prefix_tokens)
     cut: list[Window] = []
     for window in encoded:
         start = _first_not_in(special, window.tokens)
-        for begin, first, end in _spans(len(window.tokens), window.first, limit - len(before)):
-            begin = max(begin, min(start, first))
-            tokens = (*before, *window.tokens[begin:end])
-            cut.append(Window(window.text, tokens, len(before) + first - begin, window.group))
+        for begin, first, end in _spans(len(window.tokens), window.first, room):
+            begin = max(begin, min(start, first))  # start tokens stand before the prefix alone
+            tokens = (*prefix_tokens, *window.tokens[begin:end])
+            first_in_window = len(prefix_tokens) + first - begin
+            cut.append(Window(window.text, tokens, first_in_window, window.group))
     _check_vocabulary(model, cut)
     return cut
 
@@ -524,7 +541,10 @@ def _common_tokens(windows: Sequence[Window]) -> int:
 
 def _scored_logits(model: Any, batch: Sequence[Window], common: int) -> tuple[Tensor, Tensor]:
     """Logits that predict the scored tokens of a batch, shape (tokens, vocabulary), and these
-    tokens.
+    tokens, shape (tokens,).
+
+    The first ``common`` tokens of all windows are read once where the model can repeat what it
+    keeps of them; 0 for none.
     """
     device = device_of(model)
     rows = [torch.tensor(window.tokens) for window in batch]
@@ -537,8 +557,11 @@ def _scored_logits(model: Any, batch: Sequence[Window], common: int) -> tuple[Te
     inputs = {"input_ids": tokens[:, start:].to(device), "attention_mask": present.to(device)}
     shared = {} if cache is None else {"past_key_values": cache}
     logits = model(**inputs, **shared, use_cache=bool(shared)).logits
-    scored, targets = scored[:, start + 1 :], tokens[:, start + 1 :]
-    return logits[:, :-1][scored.to(logits.device)], targets[scored].to(logits.device)
+    # The logits at a token predict the one behind it; those at the last predict nothing known.
+    predicting = logits[:, :-1]
+    predicted = tokens[:, start + 1 :]
+    scored = scored[:, start + 1 :]
+    return predicting[scored.to(logits.device)], predicted[scored].to(logits.device)
 
 
 def _shared_cache(model: Any, tokens: Tensor, times: int) -> Any:
