@@ -30,6 +30,7 @@ class DatasetInference(AuditResult):
         positions: Rank as a share of the set, spread evenly within its cell: uniform on (0, 1) if
             nothing was trained on, shape (n,).
         set_size: Candidates per identifier, itself included.
+        schedule: Which folds the trees saw that scored a fold, one of `SCHEDULES`.
     """
 
     p_value: float
@@ -107,8 +108,15 @@ def infer_by_schedule(
     within_set: bool = True,
     seed: int = 0,
 ) -> dict[str, DatasetInference]:
-    """`infer_dataset` by each schedule, in less time: trees that saw the same folds are fitted
-    once.
+    """`infer_dataset` by each schedule, by its name; trees that saw the same folds are fitted once.
+
+    Args:
+        features, folds, trees, within_set, seed: As for `infer_dataset`.
+        schedules: Names out of `SCHEDULES`.
+
+    Raises:
+        ValueError: Features of another shape or not finite, fewer than 2 candidates, or fewer
+            identifiers than folds.
     """
     table = _checked_features(features)
     if not 2 <= folds <= len(table):
@@ -119,14 +127,14 @@ def infer_by_schedule(
     results: dict[str, DatasetInference] = {}
     for schedule in schedules:
         rng = np.random.default_rng(seed)
-        fold = rng.permutation(np.arange(len(table)) % folds)
+        fold_of = rng.permutation(np.arange(len(table)) % folds)  # of each identifier
         scores = np.empty(table.shape[:2])
-        for number in range(folds):
-            seen = fold < number if schedule == "forward" else fold != number
-            held = fold == number
+        for fold in range(folds):
+            seen = fold_of < fold if schedule == "forward" else fold_of != fold
+            held = fold_of == fold
             if seen.any():
                 scores[held] = fitted.scores(seen, held)
-            else:
+            else:  # the first fold of "forward", before any tree could learn
                 scores[held] = relative[held].mean(axis=2)
         ranks, positions = ranks_and_positions(scores, rng)
         results[schedule] = _result(schedule, ranks, positions, table.shape[1])
@@ -161,7 +169,7 @@ def _standardized_within_sets(table: FloatArray) -> FloatArray:
 
 
 class _FittedTrees:
-    """Trees on features (sets, candidates, attacks), fitted once for equal sets that they saw."""
+    """Trees on features (sets, candidates, attacks), fitted once for each choice of sets to see."""
 
     def __init__(self, features: FloatArray, trees: int) -> None:
         self._features = features
@@ -169,7 +177,10 @@ class _FittedTrees:
         self._by_sets: dict[bytes, _Score] = {}
 
     def scores(self, seen: NDArray[np.bool_], held: NDArray[np.bool_]) -> FloatArray:
-        """Scores of the ``held`` sets by trees fitted on the ``seen`` ones, both masks."""
+        """Scores, shape (held sets, candidates), by trees fitted on the ``seen`` sets.
+
+        Both arguments are masks of shape (sets,).
+        """
         key = seen.tobytes()
         if key not in self._by_sets:
             self._by_sets[key] = _fitted(self._features[seen], self._trees)
@@ -221,8 +232,8 @@ def ranks_and_positions(
 
 
 def _fitted(features: FloatArray, trees: int) -> _Score:
-    """A function from features to scores, learned from sets whose first candidate is the
-    identifier.
+    """A function from features (sets, candidates, attacks) to log odds of being the identifier
+    (sets, candidates), learned from sets whose first candidate it is.
     """
     member = np.zeros(features.shape[:2])
     member[:, 0] = 1.0

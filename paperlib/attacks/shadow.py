@@ -129,6 +129,7 @@ def rmia(
     x, x_models = _probabilities(target, shadows)
     z, z_models = _probabilities(population_target, population_shadows, "population_")
     if included is None:
+        # Half the mean p without training, and half 1 + a(p - 1), what it would be with it.
         x_mean = 0.5 * ((1 + offline_slope) * x_models.mean(axis=0) + 1 - offline_slope)
     else:
         x_mean = _mean_of_in_and_out(x_models, _flags(included, x_models.shape))
@@ -163,7 +164,10 @@ def _ratios(name: str, target: FloatArray, mean: FloatArray) -> FloatArray:
 def _normals(
     name: str, models: FloatArray, is_used: NDArray[np.bool_], fixed: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance over the chosen models, of each example."""
+    """Mean and variance over the models that ``is_used`` chooses for each example, shape (n,) each.
+
+    A ``fixed`` variance is one number for all examples. ``name`` says in an error which models.
+    """
     counts = is_used.sum(axis=0)
     if (counts < 2).any():
         raise ValueError(
@@ -179,7 +183,9 @@ def _normals(
 def _checked(
     target: ArrayLike, shadows: ArrayLike, prefix: str = ""
 ) -> tuple[FloatArray, FloatArray]:
-    """Both as arrays of numbers; ``prefix`` begins the names of the arguments in messages."""
+    """The target's numbers, shape (n,), and the shadow models', (K, n), without NaN; ``prefix``
+    begins the names of the arguments in messages.
+    """
     scores = np.asarray(target, dtype=np.float64)
     models = np.asarray(shadows, dtype=np.float64)
     if scores.ndim != 1 or models.ndim != 2 or models.shape[1] != scores.size or not models.size:
@@ -212,6 +218,7 @@ def _bounded(scores: FloatArray, models: FloatArray) -> tuple[FloatArray, FloatA
 def _probabilities(
     target: ArrayLike, shadows: ArrayLike, prefix: str = ""
 ) -> tuple[FloatArray, FloatArray]:
+    """As `_checked`; refuses numbers outside [0, 1]."""
     scores, models = _checked(target, shadows, prefix)
     for name, values in (("target", scores), ("shadows", models)):
         low, high = values.min(), values.max()
@@ -223,6 +230,7 @@ def _probabilities(
 
 
 def _flags(included: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Truth values of ``shape``, (K, n); refuses others."""
     flags = np.asarray(included)
     if flags.shape != shape or not np.isin(flags, (0, 1)).all():
         raise ValueError(

@@ -106,17 +106,20 @@ class ImageStack:
         center = scores.mean(axis=0)
         scale = np.maximum(scores.std(axis=0), 1e-9)
         stacking = LogisticRegression().fit((scores - center) / scale, validation.membership)
-        return FittedStack(modules, stacking.coef_[0] / scale, center, self._seen)
+        weights = stacking.coef_[0] / scale  # of scores that are centred and not scaled
+        return FittedStack(modules, weights, center, self._seen)
 
     def _seen(self, inputs: AttackInputs) -> AttackInputs:
-        """The inputs without least losses where these are not to be shown."""
+        """The inputs without least losses, every second column, where these are not to be shown."""
         return inputs if self.least_loss else AttackInputs(inputs.examples, inputs.losses[:, ::2])
 
 
 @dataclass(frozen=True, eq=False)
 class FittedStack:
     """The attack after training: a weighted sum of the scores of the image module and the loss
-    module.
+    module; without losses, of the image module alone.
+
+    ``weights`` and ``center`` have shape (modules,).
     """
 
     modules: tuple[FittedAttack, ...]

@@ -85,7 +85,7 @@ def _check_finite_rows(name: str, values: NDArray[Any]) -> None:
 
 
 def joined(first: AttackInputs, second: AttackInputs) -> AttackInputs:
-    """The examples of two, one after the other."""
+    """The n examples of the first and the m of the second, one after the other, (n + m, ...)."""
     examples = np.concatenate([first.examples, second.examples])
     return AttackInputs(examples, np.concatenate([first.losses, second.losses]))
 

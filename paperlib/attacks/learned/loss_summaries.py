@@ -19,16 +19,26 @@ _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 def summaries(sequences: FloatArray) -> FloatArray:
     """Mean, deviation and quartiles of each model's losses, and of the differences of each two
     models.
+
+    Args:
+        sequences: Losses of tokens, nats, shape (n, models, tokens).
+
+    Returns:
+        Seven statistics of each model, then of each two models, side by side: shape (n, columns).
     """
-    count = sequences.shape[1]
-    pairs = [sequences[:, i] - sequences[:, j] for i in range(count) for j in range(i)]
-    series = np.concatenate([sequences, np.stack(pairs, axis=1)], axis=1) if pairs else sequences
-    columns = np.stack([series.mean(axis=2), series.std(axis=2), *_quartiles(series)], axis=2)
-    return columns.reshape(len(sequences), -1)
+    models = sequences.shape[1]
+    differences = [sequences[:, i] - sequences[:, j] for i in range(models) for j in range(i)]
+    series = sequences
+    if differences:
+        series = np.concatenate([sequences, np.stack(differences, axis=1)], axis=1)
+    statistics = [series.mean(axis=2), series.std(axis=2), *_quartiles(series)]
+    return np.stack(statistics, axis=2).reshape(len(sequences), -1)
 
 
 def _quartiles(series: FloatArray) -> list[FloatArray]:
-    """numpy's quantile along the last axis, much faster for short rows."""
+    """Least value, quartiles and largest value along the last axis, each of shape (n, series):
+    numpy's quantiles, much faster for short rows.
+    """
     ordered = np.sort(series, axis=-1)
     quartiles: list[FloatArray] = []
     for quarter in _QUARTERS:
@@ -77,7 +87,11 @@ def _table(inputs: AttackInputs, tokens: int) -> FloatArray:
 # Every setting and try reads the same training part and halves of the validation part.
 @lru_cache(maxsize=3)
 def sequences_and_summaries(inputs: AttackInputs, tokens: int) -> tuple[FloatArray, FloatArray]:
-    """Losses by model and token, (n, models, tokens), and their `summaries`."""
+    """Losses by model and token, nats, (n, models, tokens), and their `summaries`.
+
+    Raises:
+        ValueError: Losses without 1 + ``tokens`` columns for each model.
+    """
     columns = inputs.losses.shape[1]
     if columns % (1 + tokens):
         raise ValueError(

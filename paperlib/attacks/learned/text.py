@@ -81,6 +81,10 @@ class TextClassifier:
     def _trained(
         self, train: Labelled, validation: Labelled, seeds: list[int]
     ) -> "list[FittedTextClassifier]":
+        """The networks of ``seeds``, trained side by side on inputs scaled as the training part's.
+
+        Fitted classifiers share one module and each know the number of their network.
+        """
         sequences, table = sequences_and_summaries(train.inputs, self.tokens)
         scale = tuple(
             (columns.mean(axis=0), columns.std(axis=0) + 1e-6) for columns in (sequences, table)
@@ -114,15 +118,17 @@ class TextClassifier:
         """
         (inputs, members), (held, held_members) = data
 
-        def value() -> Tensor:
+        def minus_losses() -> Tensor:
             return -mean_losses(_logits(network, held, alone=alone), held_members)
 
         optimizer = self._optimizer(network)
-        best = BestWeights(network, value())
+        best = BestWeights(network, minus_losses())
+        # Passes since each network's lowest loss, shape (networks,). One that ran out of patience
+        # trains on beside the others, and its weights are no longer kept.
         waited = torch.zeros(len(orders), dtype=torch.int64, device=members.device)
         for _ in range(self.epochs):
             self._epoch(network, optimizer, inputs, members, orders, alone=alone)
-            lower = best.update(value(), waited < self.patience)
+            lower = best.update(minus_losses(), waited < self.patience)
             waited = torch.where(lower, 0, waited + 1)
             if (waited >= self.patience).all():
                 break
@@ -154,7 +160,8 @@ class TextClassifier:
         rows = torch.stack([torch.randperm(count, generator=order) for order in orders])
         rows = rows.to(device)
         drawn = torch.stack([torch.rand(count, self.width, generator=order) for order in orders])
-        factors = ((drawn >= self.dropout) / (1 - self.dropout)).to(device)  # of dropout
+        # Dropout: 0 for what is left out; what stays is larger, so that the mean stays.
+        factors = ((drawn >= self.dropout) / (1 - self.dropout)).to(device)
         for batch in torch.arange(count, device=device).split(self.batch_size):
             rows_of_batch = rows[:, batch]
             optimizer.zero_grad()
@@ -169,7 +176,7 @@ Inputs = tuple[Tensor, Tensor, Tensor]
 
 
 def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Tensor:
-    """Of every network for every example, shape (networks, n)."""
+    """Log odds of membership by every network for every example, shape (networks, n)."""
     network.eval()
     with torch.inference_mode():
         tokens, windows, table = inputs
@@ -183,7 +190,10 @@ def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Ten
 def _inputs(
     inputs: AttackInputs, tokens: int, scale: Sequence[Any], device: torch.device
 ) -> Inputs:
-    """Tokens, and windows of scaled sequences and scaled summaries, as tensors."""
+    """Tokens, and windows of scaled sequences and scaled summaries, as tensors.
+
+    ``scale`` has mean and deviation of the sequences, then of the summaries.
+    """
     scaled: list[Tensor] = []
     unscaled = sequences_and_summaries(inputs, tokens)
     for values, (mean, deviation) in zip(unscaled, scale, strict=True):
@@ -212,27 +222,27 @@ class _Networks(Together):
     ) -> None:
         width = settings.width
         reader = None
-        read = width  # numbers that the reader of the tokens gives
+        text_width = width  # numbers that the reader of the tokens gives for a text
         # In the order in which weights are drawn, which fixes them for a seed.
         shapes = {"last": (width, 1)}
         if settings.pretrained:  # a reader belongs to a single network
             reader = load_language_model(settings.pretrained, dtype="float32")[0].base_model
-            read = int(reader.config.hidden_size)
+            text_width = int(reader.config.hidden_size)
         else:
             shapes["text"] = (3 * width, width)
-        joint = read
+        joint_inputs = text_width
         if models:
             shapes["sequence"] = (3 * models, width)
-            joint += 2 * width  # mean and maximum over the sequence
+            joint_inputs += 2 * width  # mean and maximum over the sequence
         if columns:
             shapes["table"] = (columns, width)
-            joint += width
-        shapes["joint"] = (joint, width)
+            joint_inputs += width
+        shapes["joint"] = (joint_inputs, width)
         buckets = 0 if settings.pretrained else settings.buckets
         super().__init__([_first_weights(shapes, buckets, width, seed) for seed in seeds])
         self.settings = settings
         self.reader = reader
-        self.read = read
+        self.text_width = text_width
 
     def forward(
         self,
@@ -243,11 +253,15 @@ class _Networks(Together):
         alone: bool,
         left_in: Tensor | None = None,
     ) -> Tensor:
-        """Logits (networks, n) of inputs (networks or 1, n, ...)."""
+        """Logits (networks, n) of inputs (networks or 1, n, ...).
+
+        ``alone`` does without the tokens, and ``left_in`` are dropout's factors, shape (networks,
+        n, width); None outside training.
+        """
         networks = len(self.weights["last"])
         examples = tokens.shape[1]
         if alone:
-            columns = [windows.new_zeros((networks, examples, self.read))]
+            columns = [windows.new_zeros((networks, examples, self.text_width))]
         else:
             columns = [self._text(tokens)]
         if "sequence" in self.weights:
@@ -260,7 +274,7 @@ class _Networks(Together):
         return self.linear("last", joint if left_in is None else joint * left_in)[:, :, 0]
 
     def _text(self, tokens: Tensor) -> Tensor:
-        """What the reader gives for tokens (networks or 1, n, T), shape (networks, n, read)."""
+        """The reader's numbers of tokens (networks or 1, n, T), shape (networks, n, text_width)."""
         if self.reader is not None:
             in_bfloat16 = self.settings.precision == "bfloat16"
             with torch.autocast(tokens.device.type, torch.bfloat16, enabled=in_bfloat16):
@@ -268,9 +282,10 @@ class _Networks(Together):
             return hidden[None, :, -1].float()
         embeddings = self.weights["embedding"]
         networks, buckets, width = embeddings.shape
-        first = buckets * torch.arange(networks, device=tokens.device)[:, None, None]
-        read = embedding(tokens % buckets + first, embeddings.view(-1, width))
-        hidden = self.linear("text", _windows(read).flatten(1, 2)).relu()
+        # One table of embeddings, network after network, and where each network's rows begin in it.
+        first_row = buckets * torch.arange(networks, device=tokens.device)[:, None, None]
+        embedded = embedding(tokens % buckets + first_row, embeddings.view(-1, width))
+        hidden = self.linear("text", _windows(embedded).flatten(1, 2)).relu()
         return hidden.unflatten(1, (tokens.shape[1], -1)).mean(2)
 
 
