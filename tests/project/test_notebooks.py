@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from paperlib.reproduction.running.parameters import parse_parameters
+
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+WIDTH = 76
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -40,8 +43,15 @@ def test_first_code_cell_holds_literal_parameters_with_a_comment_each(path):
     assert parameters(path)
     first = code_cells(path)[0]
     assert "parameters" in first["metadata"].get("tags", [])
-    for line in "".join(first["source"]).splitlines():
-        assert not line or "#" in line, f"say what this parameter means: {line}"
+    for parameter in parse_parameters("".join(first["source"]), path.name):
+        assert parameter.comment, f"say what this parameter means: {parameter.name}"
+
+
+@every_notebook
+def test_code_fits_the_width_of_a_page(path):
+    """At 1,280 pixels a page shows 76 columns; a longer line wraps in mid-argument."""
+    lines = [line for cell in code_cells(path) for line in "".join(cell["source"]).splitlines()]
+    assert [line for line in lines if len(line) > WIDTH] == []
 
 
 @every_notebook

@@ -76,12 +76,11 @@ def notebook_parameters(path: Path) -> list[Parameter]:
 
 def parse_parameters(source: str, where: str) -> list[Parameter]:
     """The parameters that a cell's source assigns; a ValueError for all but ``name = literal``
-    lines.
+    lines. A comment stands behind its parameter, or on lines of its own directly above it.
     """
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = {  # by line
-        token.start[0]: token.string.lstrip("# ")
-        for token in tokens
+        token.start[0]: token
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
     }
     parameters: list[Parameter] = []
@@ -92,9 +91,24 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
             raise ValueError(
                 f"{where}: expected a literal value in the parameters cell, got {ast.unparse(node)}"
             ) from None
-        last_line = node.end_lineno or node.lineno
-        parameters.append(Parameter(name, default, comments.get(last_line, "")))
+        parameters.append(Parameter(name, default, _comment_of(node, comments)))
     return parameters
+
+
+def _comment_of(node: ast.stmt, comments: Mapping[int, tokenize.TokenInfo]) -> str:
+    r"""The comment behind a parameter; without one, the lines of comment directly above it.
+
+    >>> above = "# of each audit; 0:\n# as many as there are\nrecords = 5"
+    >>> parse_parameters(above, "demo")[0].comment
+    'of each audit; 0: as many as there are'
+    """
+    behind = comments.get(node.end_lineno or node.lineno)
+    if behind is not None:
+        return behind.string.lstrip("# ")
+    first = node.lineno
+    while first - 1 in comments and not comments[first - 1].start[1]:
+        first -= 1
+    return " ".join(comments[line].string.lstrip("# ") for line in range(first, node.lineno))
 
 
 def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
