@@ -1,4 +1,4 @@
-"""`paperlib identifiers`: a pack of digests from an index and from lock files, and its audit."""
+"""`paperlib identifiers`: a pack of digests from an index, and its audit."""
 
 import gzip
 import hashlib
@@ -103,22 +103,15 @@ def test_an_interrupted_call_goes_on_and_nothing_is_overwritten(index, here, com
 
 
 def test_a_mistake_is_one_line_and_nothing_is_written(index, command):
-    Path("bad.json").write_text("[1]")
     Path("index/other").mkdir()
     Path("index/other/json").write_text("[1]")
     for words, message in (
-        ("", "PACKAGES: name packages on PyPI"),
+        ("", "PACKAGES"),
         ("nosuch", "nosuch: http.* has no package of this name"),
         ("../x", "/x: no name of a package"),
         ("flask --before 2010-01-01", "flask: no sha256 digest of a file in these days"),
         ("other", "other: http.* gives no metadata in PyPI's form"),
         ("flask --digest sha1", "digests: expected one of 'sha256', 'md5'"),
         ("flask --index http://127.0.0.1:9", "flask/json cannot be read .*; what was read is kept"),
-        ("--lock index/other/json", "holds no digest; requirements have them with --hash"),
-        (
-            "--lock bad.json",
-            "bad.json: no package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements",
-        ),
-        ("--lock bad.json --after 2020-01-01", "a lock file has no days of upload"),
     ):
         command.of("identifiers").refuses(f"{words} --out p.jsonl.gz", message)

@@ -1,4 +1,4 @@
-"""Packs of digests from lock files; from an index: `tests/cli/test_identifiers.py`."""
+"""Packs of digests, as documents; the command: `tests/cli/test_identifiers.py`."""
 
 import json
 
@@ -6,55 +6,22 @@ from paperlib.data import read_documents
 from paperlib.data.text.packages import write_pack
 
 
-def test_lock_files_give_their_digests_each_behind_its_package(tmp_path):
-    digests = ["sha512-" + "q" * 86 + "==", *(str(at) * 64 for at in range(7))]
-    package = {"version": "1.3.0", "integrity": digests[0]}
-    files = ", ".join(f'{{file = "b-{at}.whl", hash = "sha256:{digests[at]}"}}' for at in (1, 2))
-    hashes = "".join(f" \\\n    --hash=sha256:{digest}" for digest in digests[6:])
-    texts = {
-        "package-lock.json": json.dumps({"packages": {"": {}, "node_modules/a": package}}),
-        "poetry.lock": f'[[package]]\nname = "b"\nversion = "2"\nfiles = [{files}]\n',
-        "uv.lock": f"""[[package]]
-name = "e"
-version = "5"
-sdist = {{ url = "https://host/e.tar.gz", hash = "sha256:{digests[3]}", size = 1 }}
-wheels = [
-    {{ url = "https://host/e.whl", hash = "sha256:{digests[4]}", size = 1 }},
-    {{ url = "https://host/other.whl" }},
-]
-
-[[package]]
-name = "mine"
-source = {{ editable = "." }}
-""",
-        "Cargo.lock": f"""[[package]]
-name = "f"
-version = "6"
-source = "registry+https://host"
-checksum = "{digests[5]}"
-
-[[package]]
-name = "mine"
-version = "0.1.0"
-""",
-        "requirements.txt": f"# made\nc==3{hashes}\nd==4\n",
-    }
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-    write_pack(tmp_path / "p.jsonl.gz", locks=[tmp_path / name for name in texts])
-    places = (
-        "node_modules/a",
-        "b-1.whl",
-        "b-2.whl",
-        "/e.tar.gz",
-        "/e.whl",
-        'source = "regis',
-        "c==3",
-        "c==3",
-    )
-    for document, digest, place in zip(
-        read_documents(tmp_path / "p.jsonl.gz"), digests, places, strict=True
-    ):
+def test_the_reader_of_documents_takes_a_pack_with_one_digest_a_document(tmp_path):
+    digests = [str(digit) * 64 for digit in range(3)]
+    files = [
+        {
+            "filename": f"a-{version}.whl",
+            "digests": {"sha256": digest},
+            "upload_time_iso_8601": f"202{version}-01-01T00:00:00Z",
+        }
+        for version, digest in enumerate(digests)
+    ]
+    (tmp_path / "a-b").mkdir()
+    (tmp_path / "a-b" / "json").write_text(json.dumps({"releases": {"1": files}}))
+    pack = write_pack(tmp_path / "p.jsonl.gz", ["A_b"], index=tmp_path.as_uri())
+    assert [entry["day"] for entry in pack.entries] == ["2020-01-01", "2021-01-01", "2022-01-01"]
+    documents = list(read_documents(tmp_path / "p.jsonl.gz"))
+    for document, digest, file in zip(documents, digests, files, strict=True):
         assert document.text.endswith(digest)
-        assert place in document.text
+        assert file["filename"] in document.text
         assert [other for other in digests if other in document.text] == [digest]

@@ -12,7 +12,6 @@ EXAMPLES = {
     "identifiers": """
 paperlib identifiers requests numpy --before 2020-09-01 --out before.jsonl.gz
 paperlib identifiers requests numpy --after 2021-01-01 --out after.jsonl.gz
-paperlib identifiers --lock poetry.lock --out locks.jsonl.gz
 # then:
 paperlib audit-lm EleutherAI/pythia-160m before.jsonl.gz
 """,
@@ -25,8 +24,8 @@ Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])]
 
 def identifiers(
     packages: Annotated[
-        list[str] | None, typer.Argument(metavar="PACKAGES", help="Names of packages on PyPI.")
-    ] = None,
+        list[str], typer.Argument(metavar="PACKAGES", help="Names of packages on PyPI.")
+    ],
     *,
     out: Annotated[
         Path,
@@ -36,16 +35,6 @@ def identifiers(
             help="The pack to write: NAME.jsonl.gz, a corpus for audit-lm.",
         ),
     ],
-    lock: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help=(
-                "Lock file of npm (2 or 3), Poetry, uv or Cargo, or requirements with --hash; "
-                "repeatable."
-            ),
-        ),
-    ] = None,
     before: Annotated[
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="Only files uploaded before this day (UTC)."),
@@ -77,21 +66,18 @@ def identifiers(
     """
     from paperlib.data.text.packages import PYPI, write_pack
 
-    if not packages and not lock:
-        raise ValueError("PACKAGES: name packages on PyPI, or lock files with --lock")
     if not out.name.endswith(".jsonl.gz"):
         raise ValueError(f"--out: {out} has to end in .jsonl.gz")
     pack = write_pack(
         out,
-        packages or (),
-        locks=lock or (),
+        packages,
         digests=list(dict.fromkeys(digest or ["sha256"])),
         before=before and before.date(),
         after=after and after.date(),
         index=index or PYPI,
     )
-    days = sorted(entry["day"] for entry in pack.entries if "day" in entry)
+    days = sorted(entry["day"] for entry in pack.entries)
     for name in pack.empty:
         print(f"Warning: {name} has no such file in these days")
-    span = f", uploaded from {days[0]} to {days[-1]}" if days else ""
-    print(f"{out}: {len(pack.entries):,} digests{span}\nThen: paperlib audit-lm MODEL {out}")
+    span = f"uploaded from {days[0]} to {days[-1]}"
+    print(f"{out}: {len(pack.entries):,} digests, {span}\nThen: paperlib audit-lm MODEL {out}")

@@ -1,12 +1,9 @@
-"""Digests of public packages as a corpus: from PyPI's metadata with their dates, and from lock
-files.
-"""
+"""Digests of public packages as a corpus: from PyPI's metadata, with their dates."""
 
 import gzip
 import http.client
 import json
 import re
-import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +16,6 @@ from typing import Any
 from paperlib.core.checks import check_choice
 from paperlib.io.files import atomic_file, canonical_json
 from paperlib.io.progress import progress_bar
-from paperlib.reading.tables import decoded
 
 PYPI = "https://pypi.org/pypi"
 # What stands before a digest where it is published. No other digest does: lists of hashes are often
@@ -31,15 +27,13 @@ CONTEXTS: Mapping[str, str] = {
     "md5": "https://pypi.python.org/packages/source/{name[0]}/{name}/{file}#md5=",
     "blake2b_256": "Hashes for {file}\nAlgorithm Hash digest\nBLAKE2b-256 ",
 }
-_HASH = re.compile(r"--hash=(\w+:[0-9a-f]{32,128})")
-_INTEGRITY = re.compile(r"sha\d+-[\w+/]+=*")
 
 Entry = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Pack:
-    """What a pack holds: entries with text, subset and perhaps day, and packages without any."""
+    """What a pack holds: entries with text, subset and day, and packages without any."""
 
     entries: tuple[Entry, ...]
     empty: tuple[str, ...]
@@ -47,9 +41,8 @@ class Pack:
 
 def write_pack(
     out: Path,
-    packages: Sequence[str] = (),
+    packages: Sequence[str],
     *,
-    locks: Sequence[Path] = (),
     digests: Sequence[str] = ("sha256",),
     before: date | None = None,
     after: date | None = None,
@@ -63,27 +56,19 @@ def write_pack(
 
     Args:
         packages: Names at the index.
-        locks: package-lock.json (2 or 3), poetry.lock, uv.lock, Cargo.lock, or requirements with
-            ``--hash``.
         digests: Keys of `CONTEXTS`, for files of the index.
         before, after: Files uploaded before, or on and after, midnight UTC of these days.
         index: Address of which ADDRESS/NAME/json is the metadata of a package, as PyPI has it.
 
     Raises:
-        ValueError: A file is there already, an unknown package, a lock file that holds no digest or
-            is given with a day, or no digest in all.
+        ValueError: A file is there already, an unknown package, or no digest in all.
         ConnectionError: The index does not answer.
     """
     if out.exists():
         raise ValueError(f"{out}: exists already, and nothing is overwritten; give another --out")
-    if locks and (before or after):
-        raise ValueError(
-            f"{locks[0]}: a lock file has no days of upload; leave out --before and --after"
-        )
     for kind in digests:
         check_choice("digests", kind, CONTEXTS)
     names = list(dict.fromkeys(re.sub(r"[-_.]+", "-", name).lower() for name in packages))
-    entries = [entry for path in locks for entry in _of_lock(path)]
     query = _Query(
         index=index,
         digests=tuple(digests),
@@ -93,8 +78,7 @@ def write_pack(
     part_file = out.with_name(f"{out.name}.part")
     by_package = _ask_for_all(names, query, part_file)
     empty = tuple(name for name in names if not by_package[name])
-    for name in names:
-        entries += by_package[name]
+    entries = [entry for name in names for entry in by_package[name]]
     if not entries:
         part_file.unlink(missing_ok=True)
         kinds = " or ".join(digests)
@@ -178,7 +162,7 @@ def _of_file(file: Mapping[str, Any], name: str, version: str, query: _Query) ->
 def _metadata(name: str, index: str) -> Any:
     """The metadata of a package at the index, or an error that says what to do."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
-        raise ValueError(f"{name}: no name of a package; a lock file is given with --lock")
+        raise ValueError(f"{name}: no name of a package")
     url = f"{index.rstrip('/')}/{name}/json"
     again = "what was read is kept, the next call goes on from there"
     try:
@@ -192,58 +176,3 @@ def _metadata(name: str, index: str) -> Any:
         raise ConnectionError(f"{url}: the index answers {error.code}; {again}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise ConnectionError(f"{url} cannot be read ({error}); {again}") from None
-
-
-def _of_lock(path: Path) -> list[Entry]:
-    """One entry for each digest of a lock file, behind the lines that name its package."""
-    read = {".json": _npm, ".lock": _toml}.get(path.suffix, _pip)
-    try:
-        pairs = read(decoded(path.read_bytes()))
-        entries = [{"text": start + digest, "subset": path.name} for start, digest in pairs]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        formats = "package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements"
-        raise ValueError(f"{path}: no {formats} ({error!r})") from None
-    if not entries:
-        raise ValueError(f"{path}: holds no digest; requirements have them with --hash")
-    return entries
-
-
-def _npm(text: str) -> Iterator[tuple[str, str]]:
-    """Each digest of a package-lock.json, behind the text that stands before it."""
-    for name, package in json.loads(text)["packages"].items():
-        start = f'"{name}": {{\n  "version": "{package.get("version", "")}",\n'
-        if "resolved" in package:
-            start += f'  "resolved": "{package["resolved"]}",\n'
-        for digest in _INTEGRITY.findall(package.get("integrity", "")):
-            yield f'{start}  "integrity": "', digest
-
-
-def _toml(text: str) -> Iterator[tuple[str, str]]:
-    """Each digest of a poetry.lock, uv.lock or Cargo.lock, behind the text before it."""
-    content = tomllib.loads(text)
-    # Where older versions of poetry have the files, by package.
-    metadata = content.get("metadata", {}).get("files", {})
-    for package in content.get("package", []):
-        start = f'name = "{package["name"]}"\nversion = "{package.get("version", "")}"\n'
-        files = package.get("files") or metadata.get(package["name"], [])
-        yield from _with_hash(f"{start}files = [\n    {{file", files)
-        yield from _with_hash(f"{start}sdist = {{ url", [package.get("sdist", {})])
-        yield from _with_hash(f"{start}wheels = [\n    {{ url", package.get("wheels", []))
-        if "checksum" in package:
-            yield f'{start}source = "{package["source"]}"\nchecksum = "', package["checksum"]
-
-
-def _with_hash(start: str, files: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """The digest of each file that has one, behind its name or address."""
-    for file in files:
-        if "hash" in file:
-            address = file.get("file") or file.get("url") or file["path"]
-            yield f'{start} = "{address}", hash = "', file["hash"]
-
-
-def _pip(text: str) -> Iterator[tuple[str, str]]:
-    """Each digest of requirements with ``--hash``, behind its requirement."""
-    for line in re.sub(r"\\\s*\n", " ", text).splitlines():
-        requirement = line.split(" --hash", 1)[0].strip()
-        for digest in _HASH.findall(line):
-            yield f"{requirement} \\\n    --hash=", digest
