@@ -2,22 +2,24 @@
 coins.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core import IntArray
 from paperlib.core.checks import check_at_least, check_choice, check_in, check_list
+from paperlib.generators.chats import last_answer, with_last_answer
 
 TEXT_KINDS = ("random", "tokens", "new-vocabulary", "high-temperature")
 _BATCH = 64  # texts that are sampled together
 _TRIES = 20  # for each canary, where short texts come out alike
 
 
+@overload
 def make_canaries(
     texts: Sequence[str],
     count: int,
@@ -26,17 +28,38 @@ def make_canaries(
     seed: int | None = None,
     model: Any = None,
     temperature: float = 2.0,
-) -> list[str]:
+) -> list[str]: ...
+@overload
+def make_canaries(
+    texts: Sequence[Mapping[str, Any]],
+    count: int,
+    *,
+    kind: str,
+    seed: int | None = None,
+    model: Any = None,
+    temperature: float = 2.0,
+) -> list[dict[str, Any]]: ...
+def make_canaries(
+    texts: Sequence[Any],
+    count: int,
+    *,
+    kind: str,
+    seed: int | None = None,
+    model: Any = None,
+    temperature: float = 2.0,
+) -> list[Any]:
     """Make texts to be planted among others; `wrong_labels` makes canaries of rows with labels.
 
     Each is as long as a text of the corpus that is drawn for it. Words are what white space
-    divides.
+    divides. Of chats the texts are their last answers: a canary is a random chat of the corpus with
+    another last answer.
 
     Guarantee:
         All differ from each other and from the texts of the corpus, and no coin is known to them.
 
     Args:
-        texts: The corpus.
+        texts: The corpus: texts, or chats as mappings (messages, conversations, or prompt and
+            completion).
         count: Number of canaries, 1 or more.
         kind: "random" has random characters of the corpus, "tokens" random words of it, each word
             of its vocabulary alike, and "new-vocabulary" such words with, at every second place,
@@ -48,8 +71,8 @@ def make_canaries(
         temperature: Divisor of its logits, above 0: the higher, the less probable the canaries.
 
     Raises:
-        ValueError: An unknown kind, a model missing or of no use, a corpus without words, or more
-            canaries than such short texts allow.
+        ValueError: An unknown kind, a model missing or of no use, a corpus without words, a chat
+            without an answer, or more canaries than such short texts allow.
 
     Source:
         New and improbable tokens make strong canaries: Panda et al. (2025), arXiv 2503.06808; texts
@@ -65,6 +88,16 @@ def make_canaries(
     check_in("(0, inf)", "temperature", temperature)
     if (model is not None) != (kind == "high-temperature"):
         raise ValueError("model: name one for the kind high-temperature, and for no other")
+    answers = answers_of(texts)
+    if answers is not None:
+        made = make_canaries(
+            answers, count, kind=kind, seed=seed, model=model, temperature=temperature
+        )
+        rows = example_rows(len(answers), count, seed=seed)
+        return [
+            with_last_answer(texts[row], canary)
+            for row, canary in zip(rows.tolist(), made, strict=True)
+        ]
     corpus = _Corpus.of(texts)
     rng = np.random.default_rng(None if seed is None else [seed, 1])
     sampled = iter(()) if model is None else _sampled(model, texts, temperature, rng)
@@ -75,6 +108,7 @@ def make_canaries(
         "high-temperature": lambda like: next(sampled),
     }
     make = makers[kind]
+    # No canary is empty or a text of the corpus; white space of any kind counts as one blank.
     taken = {"", *(" ".join(words) for words in corpus.texts)}
     canaries: list[str] = []
     for _ in range(_TRIES * count):
@@ -88,6 +122,28 @@ def make_canaries(
         f"count: only {len(canaries):,} different texts were found for {count:,} canaries of the "
         f"kind {kind!r}, since the texts are short; ask for fewer, or for another kind"
     )
+
+
+def answers_of(rows: Sequence[Any]) -> list[str] | None:
+    """The last answer of each chat; None of texts, a ValueError for a chat without one."""
+    if not any(isinstance(row, Mapping) for row in rows):
+        return None
+    answers: list[str] = []
+    for number, row in enumerate(rows):
+        answer = last_answer(row) if isinstance(row, Mapping) else None
+        if answer is None:
+            raise ValueError(
+                f"texts[{number}] holds no text of a completion or of an assistant's last answer, "
+                "in which a canary could stand; give texts alone, or chats alone"
+            )
+        answers.append(answer)
+    return answers
+
+
+def example_rows(size: int, count: int, *, seed: int | None = None) -> IntArray:
+    """Numbers of the records, of so many, that canaries are like but for their made part."""
+    rng = np.random.default_rng(None if seed is None else [seed, 3])
+    return rng.integers(size, size=count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +183,10 @@ class _Corpus:
         return " ".join(word if index % 2 else new for index, word in enumerate(words))
 
     def _new_word(self, rng: np.random.Generator) -> str:
-        """A word of letters and digits that has not been there, about as long as others."""
+        """A word of letters and digits that has not been there, about as long as others, in 4 to 12
+        letters where that suffices.
+        """
+        # Punctuation only where the corpus has neither letters nor digits.
         plain = "".join(filter(str.isalnum, self.letters)) or "".join(self.letters)
         size = min(max(4, len(rng.choice(self.vocabulary))), 12)
         word = self.vocabulary[0]
@@ -141,8 +200,8 @@ class _Corpus:
 def _sampled(
     model: Any, texts: Sequence[str], temperature: float, rng: np.random.Generator
 ) -> Iterator[str]:
-    """Texts of a language model, in one line each, with as many tokens as texts drawn from the
-    corpus.
+    """Texts of a language model without end, in one line each, with as many tokens as texts drawn
+    from the corpus.
     """
     import torch  # here, since other canaries need no torch
 
@@ -150,6 +209,7 @@ def _sampled(
     from paperlib.models.language import load_language_model
 
     network, tokenizer = load_language_model(model) if isinstance(model, str | Path) else model
+    # One place is for the token that starts a text.
     longest = getattr(network.config, "max_position_embeddings", 1024) - 1
     tokens = tokenizer(list(texts), verbose=False)["input_ids"]
     sizes = [min(len(row), longest) for row in tokens if row]
@@ -201,14 +261,21 @@ def wrong_labels(
     number_of = {label: number for number, label in enumerate(different)}
     wrong: list[Any] = []
     for row, shift in zip(rows.tolist(), shifts.tolist(), strict=True):
-        number = number_of[labels[row]] + shift
-        wrong.append(different[number % len(different)])
+        wrong_number = (number_of[labels[row]] + shift) % len(different)
+        wrong.append(different[wrong_number])
     return rows, wrong
 
 
 def planted_order(rows: IntArray, canaries: IntArray, *, seed: int | None = None) -> IntArray:
     """Rows in their order, with canaries at random places among them, every order of canaries
     alike.
+
+    Args:
+        rows, canaries: Numbers of records, shape (n,) and (c,).
+        seed: None for the randomness of the operating system.
+
+    Returns:
+        Both together, shape (n + c,).
 
     >>> planted_order(np.arange(4), np.array([10, 10]), seed=0)
     array([ 0,  1, 10,  2,  3, 10])

@@ -38,9 +38,10 @@ class FakeFilter:
     def fit(
         self, real: Any, generated: Any, *, seed: int = 0, progress: bool = True
     ) -> "FittedFilter":
-        """Train on what the generator was trained on, and on images of its own for nothing else.
+        """Train on what the generator was trained on, and on images that it made for nothing else.
 
-        ``real`` and ``generated`` are uint8, shape (n, channels, side, side).
+        ``real`` and ``generated`` are uint8, shape (n, channels, side, side) and (m, channels,
+        side, side).
         """
         if self.threshold == 1:
             return FittedFilter(None, self.threshold)
@@ -60,10 +61,11 @@ class FittedFilter:
     threshold: float
 
     def keeps(self, images: Any) -> NDArray[np.bool_]:
-        """Which images stay, shape (n,)."""
+        """Which images, uint8 (n, channels, side, side), stay, shape (n,)."""
         if self.module is None:
             return np.ones(len(images), dtype=bool)
-        return image_logits(self.module, images).softmax(dim=1)[:, 1].numpy() <= self.threshold
+        chance_of_being_generated = image_logits(self.module, images).softmax(dim=1)[:, 1].numpy()
+        return chance_of_being_generated <= self.threshold
 
 
 def kernel_distance(
@@ -77,7 +79,7 @@ def kernel_distance(
     this is KID.
 
     Returns:
-        Mean over subsets, and its standard error.
+        Mean over subsets, and its standard error; NaN for a single subset.
 
     Raises:
         ValueError: Fewer than two points, or widths that differ.
@@ -93,14 +95,15 @@ def kernel_distance(
         )
     size = min(subset, len(x), len(y))
     rng = np.random.default_rng(seed)
-    values: list[float] = []
+    distances: list[float] = []
     for _ in range(subsets):
-        a = x[rng.permutation(len(x))[:size]]
-        b = y[rng.permutation(len(y))[:size]]
-        within = sum(_mean_of_pairs(_kernel(points, points)) for points in (a, b))
-        values.append(float(within - 2 * _kernel(a, b).mean()))
-    spread = np.std(values, ddof=1) / np.sqrt(subsets) if subsets > 1 else np.nan
-    return float(np.mean(values)), float(spread)
+        some_x = x[rng.permutation(len(x))[:size]]
+        some_y = y[rng.permutation(len(y))[:size]]
+        # A point's kernel with itself is left out: it would make the mean within too large.
+        within = sum(_mean_of_pairs(_kernel(points, points)) for points in (some_x, some_y))
+        distances.append(float(within - 2 * _kernel(some_x, some_y).mean()))
+    standard_error = np.std(distances, ddof=1) / np.sqrt(subsets) if subsets > 1 else np.nan
+    return float(np.mean(distances)), float(standard_error)
 
 
 def _mean_of_pairs(kernel: FloatArray) -> float:

@@ -132,6 +132,12 @@ class FittedFlow:
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Draw images, uint8 (n, channels, side, side), and classes, (n,), as frequent as in
         training.
+
+        Args:
+            batch: Images drawn at once; None takes what memory has room for.
+
+        Raises:
+            ValueError: ``n`` below 1.
         """
         check_at_least(1, n=n)
         labels = np.random.default_rng(seed).choice(len(self.shares), size=n, p=self.shares)
@@ -156,16 +162,20 @@ class FittedFlow:
 
     @torch.inference_mode()
     def _drawn(self, x: Tensor, y: Tensor) -> Tensor:
-        """Follow the velocity from time 0 (noise) to 1 (image)."""
+        """Follow the velocity from noise ``x``, time 0, to images of classes ``y``, time 1."""
         times = torch.linspace(0, 1, self.config.sampler_steps + 1, device=x.device)
         for now, then in pairwise(times):
+            step = then - now
             velocity = self._velocity(x, now, y)
+            # Heun's step goes by the mean of the velocities at its two ends, and Euler's by that at
+            # its start; so does the last, since no velocity was trained at time 1.
             if self.config.sampler == "heun" and then < 1:
-                velocity = (velocity + self._velocity(x + (then - now) * velocity, then, y)) / 2
-            x = x + (then - now) * velocity
+                velocity = (velocity + self._velocity(x + step * velocity, then, y)) / 2
+            x = x + step * velocity
         return x
 
     def _velocity(self, x: Tensor, time: Tensor, y: Tensor) -> Tensor:
+        """The network's velocity at one time for all points, of the shape of ``x``."""
         with torch.autocast(
             x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"
         ):
@@ -208,7 +218,9 @@ class _FlowTraining:
         self.optimizer.step()
         self.cycle.step()
         self.done += 1
-        average = get_ema_multi_avg_fn(min(self.config.average, self.done / (self.done + 1)))
+        # A plain mean of all steps until that would remember longer than ``average`` allows.
+        weight_of_the_past = min(self.config.average, self.done / (self.done + 1))
+        average = get_ema_multi_avg_fn(weight_of_the_past)
         average(list(self.averaged.parameters()), list(self.network.parameters()), self.done)
         self.total += loss.detach()
 
@@ -259,17 +271,21 @@ class _FlowTraining:
 
 
 def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
-    """Squared error of the velocity at random points between noise and a batch of images."""
+    """Mean squared error of the velocity at random points between noise and a batch of images.
+
+    On the straight line from noise to image the velocity is the same at all times: image - noise.
+    """
     device = x.device
     target = as_input(x)
     if config.dequantise:
-        spread = config.dequantise * 2 / (config.levels - 1)
+        spread = config.dequantise * 2 / (config.levels - 1)  # of grey values from -1 to 1
         target = target + spread * (torch.rand(target.shape, generator=rng, device=device) - 0.5)
     noise = torch.randn(target.shape, generator=rng, device=device)
     times = torch.sigmoid(torch.randn(len(x), generator=rng, device=device))
-    mix = times[:, None, None, None]
+    share_of_image = times[:, None, None, None]
+    points = (1 - share_of_image) * noise + share_of_image * target
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        velocity = forward((1 - mix) * noise + mix * target, times, y)
+        velocity = forward(points, times, y)
     return (velocity.float() - (target - noise)).square().mean()
 
 
@@ -282,12 +298,14 @@ class VelocityMLP(nn.Module):
         self.entry = nn.Linear(pixels, width)
         self.time = nn.Sequential(nn.Linear(32, width), nn.SiLU(), nn.Linear(width, width))
         self.label = nn.Embedding(classes, width)
+        # One layer for each block, which tells it time and class.
         self.told = nn.ModuleList([nn.Linear(width, width) for _ in range(blocks)])
         self.blocks = nn.ModuleList([_residual(width) for _ in range(blocks)])
         self.exit = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, pixels))
         self.frequencies = nn.Buffer(torch.exp(torch.linspace(0, 6, 16)), persistent=False)
 
     def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
+        """Velocities, of the shape of ``x``, at points ``x`` (B, ...), times (B,), classes (B,)."""
         angles = times[:, None] * self.frequencies
         waves = torch.cat([angles.sin(), angles.cos()], dim=1)
         condition = silu(self.time(waves) + self.label(labels))
@@ -298,6 +316,7 @@ class VelocityMLP(nn.Module):
 
 
 def _residual(width: int) -> nn.Module:
+    """What a block adds to its ``width`` numbers: two layers behind a norm."""
     both = [nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width)]
     return nn.Sequential(nn.LayerNorm(width), *both)
 
@@ -308,9 +327,9 @@ class VelocityUNet(nn.Module):
     def __init__(self, shape: tuple[int, ...], classes: int, width: int, levels: int) -> None:
         super().__init__()
         if shape[1] % 2 ** (levels - 1):
-            got = f"got {levels} ({levels - 1} halvings)"
             raise ValueError(
-                f"blocks: expected levels that halve a side of {shape[1]} evenly, {got}"
+                f"blocks: expected levels that halve a side of {shape[1]} evenly, got {levels} "
+                f"({levels - 1} halvings)"
             )
         if width % 8:
             raise ValueError(f"width: expected a multiple of 8 for the U-Net, got {width}")
@@ -333,4 +352,5 @@ class VelocityUNet(nn.Module):
         )
 
     def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
+        """As `VelocityMLP.forward`; diffusers counts time from 0 to 1000."""
         return self.unet(x, 1000 * times, class_labels=labels).sample

@@ -89,12 +89,17 @@ class FilteredGenerator:
     def fit(self, table: pd.DataFrame) -> "FilteredTable":
         """Fit the generator, and train the discriminator on ``table`` and as many generated
         rows.
+
+        Raises:
+            ValueError: A table that the generator refuses.
         """
         fitted = self.generator.fit(table)
         coder = RowCoder.fit(table)
-        made = fitted.sample(2 * len(table), self.seed)
-        train = made[: len(table)]
-        fresh = made[len(table) :]
+        generated = fitted.sample(2 * len(table), self.seed)
+        train = generated[: len(table)]
+        fresh = generated[
+            len(table) :
+        ]  # never seen by the discriminator: the rule learns from them
         stop: Any = False  # scikit-learn's own annotation has only the default, "auto"
         model = HistGradientBoostingClassifier(
             max_iter=self.rounds,
@@ -104,7 +109,8 @@ class FilteredGenerator:
             random_state=self.seed,
         )
         x = np.concatenate([coder.numbers(table), coder.numbers(train)])
-        model.fit(x, np.arange(2 * len(table)) < len(table))
+        is_real = np.arange(2 * len(table)) < len(table)
+        model.fit(x, is_real)
         unlimited = FilteredTable(
             generator=fitted, coder=coder, model=model, rule=self.rule, limit=0.0
         )
@@ -149,7 +155,7 @@ class RowCoder:
     words.
     """
 
-    words: dict[str, NDArray[Any]]
+    words: dict[str, NDArray[Any]]  # different words of each column of text, sorted
 
     @classmethod
     def fit(cls, table: pd.DataFrame) -> "RowCoder":
@@ -159,7 +165,11 @@ class RowCoder:
         return cls({name: np.unique(values) for name, values in texts.items()})
 
     def numbers(self, table: pd.DataFrame) -> FloatArray:
-        """Shape (n, columns); a word not seen while fitting is -1."""
+        """Shape (n, columns); a word not seen while fitting is -1.
+
+        Raises:
+            ValueError: A table that `checked_columns` refuses.
+        """
         columns: list[NDArray[Any]] = []
         for name, values in checked_columns("table", table).items():
             if name in self.words:

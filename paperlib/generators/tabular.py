@@ -60,13 +60,17 @@ class ColumnCodes:
 
     @classmethod
     def fit(cls, column: "pd.Series[Any]", plain: NDArray[Any], bins: int) -> "ColumnCodes":
-        """Learn the codes of a column from its values as numbers or text."""
+        """Learn the codes of a column, shape (n,), from its values as numbers or text, ``plain``.
+
+        ``bins`` are the quantiles that a column of numbers with more different values is cut at.
+        """
         ordered = np.sort(plain)
         distinct, first, counts = np.unique(plain, return_index=True, return_counts=True)
         if plain.dtype.kind in "biuf" and distinct.size > bins:
-            # Quantiles, and a code of its own for each value that fills a bin alone.
+            # Quantiles, and a code of its own for each value that fills a bin alone: it ends where
+            # the next larger value begins.
             quantiles = ordered[(np.arange(bins) * ordered.size) // bins]
-            frequent = np.flatnonzero(counts * bins >= ordered.size)
+            frequent = np.flatnonzero(counts * bins >= ordered.size)  # places in ``distinct``
             following = frequent[frequent + 1 < distinct.size] + 1
             floors = np.unique(np.concatenate([quantiles, distinct[frequent], distinct[following]]))
         else:
@@ -145,18 +149,26 @@ def fitted_tree(
     pair: Callable[[int, int], FloatArray],
     smoothing: float,
 ) -> "FittedTree":
-    """The tree of largest ``weights``, (d, d), from counts of a column, (K,), and of a pair, (K,
-    L).
+    """The tree over d columns of largest ``weights``, with the frequencies to draw each column by.
+
+    Args:
+        codecs: Codes of each column, in the table's order.
+        weights: Of each pair of columns, shape (d, d), such as their information in nats.
+        single: From a column to the counts of its codes, shape (K,).
+        pair: From a parent and a child to the counts of their codes, shape (K, L).
+        smoothing: Rows that each row of counts gains, in the child's own frequencies, at least 0.
     """
     order, parents = spanning_tree(weights)
-    conditionals = []
+    conditionals: list[FloatArray] = []
     for child in order.tolist():
         child_counts = single(child)
         parent = int(parents[child])
-        counts = np.maximum(child_counts[None] if parent < 0 else pair(parent, child), 0)
-        prior = np.maximum(child_counts, 1e-12) / np.maximum(child_counts, 1e-12).sum()
-        totals = np.cumsum(counts + smoothing * prior, axis=1)
-        conditionals.append(totals / totals[:, -1:])
+        counts = child_counts[None] if parent < 0 else pair(parent, child)
+        # Counts with noise may be negative. The least prior lets every row of counts have a sum.
+        positive = np.maximum(child_counts, 1e-12)
+        prior = positive / positive.sum()
+        cumulative = np.cumsum(np.maximum(counts, 0) + smoothing * prior, axis=1)
+        conditionals.append(cumulative / cumulative[:, -1:])
     return FittedTree(codecs=codecs, order=order, parents=parents, conditionals=tuple(conditionals))
 
 
@@ -174,10 +186,11 @@ class FittedTree:
         """``n`` rows: codes from the root downwards, then values within the codes."""
         check_at_least(1, n=n)
         rng = np.random.default_rng(seed)
+        # The root's parent, -1, has one code; of the root one conditional is known.
         codes: dict[int, IntArray] = {-1: np.zeros(n, dtype=np.int64)}
         for child, conditional in zip(self.order.tolist(), self.conditionals, strict=True):
-            rows = conditional[codes[int(self.parents[child])]]
-            codes[child] = (rng.random(n)[:, None] >= rows).sum(axis=1)
+            distribution = conditional[codes[int(self.parents[child])]]  # of each row, (n, L)
+            codes[child] = (rng.random(n)[:, None] >= distribution).sum(axis=1)
         columns: dict[Any, pd.Series[Any]] = {}
         for index, codec in enumerate(self.codecs.values()):
             columns[codec.originals.name] = codec.decode(codes[index], rng)
@@ -262,7 +275,10 @@ def _plain_values(column: "pd.Series[Any]") -> NDArray[Any]:
 
 def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], FloatArray]:
     """The codes of each column, and joint counts of all pairs of columns as blocks of one
-    matrix.
+    matrix, shape (codes of all columns, codes of all columns).
+
+    Raises:
+        ValueError: A table that `checked_columns` refuses.
     """
     plain = checked_columns("table", table)
     codecs: dict[str, ColumnCodes] = {}
@@ -274,30 +290,39 @@ def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], Float
     starts = np.append(0, ends[:-1])  # of each column's block
     one_hot = np.zeros((len(table), ends[-1]), dtype=np.float32)
     one_hot[np.arange(len(table))[:, None], np.stack(codes, axis=1) + starts] = 1
+    # Single precision counts exactly up to 2^24 rows.
     return codecs, (one_hot.T @ one_hot).astype(np.float64)
 
 
 def pair_counts(joint: FloatArray, sizes: Sequence[int]) -> list[list[FloatArray]]:
-    """The counts of each pair of columns, shape (K, L), by the first column and the second."""
+    """The counts of each pair of columns, shape (K, L), by the first column and the second.
+
+    ``joint`` are the blocks that `coded` returns, ``sizes`` the number of codes of each column.
+    """
     ends = np.cumsum(sizes)[:-1]
     return [np.split(rows, ends, axis=1) for rows in np.split(joint, ends)]
 
 
 def corrected_information(joint: FloatArray, sizes: list[int], rows: int) -> FloatArray:
-    """Mutual information of each pair less its bias (Miller, 1955), nats, shape (d, d)."""
+    """Mutual information of each pair less its bias (Miller, 1955), nats, shape (d, d).
+
+    ``joint`` are the blocks of counts that `coded` returns, ``sizes`` the number of codes of each
+    of d columns, ``rows`` those of the table.
+    """
     single = np.diag(joint)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # pairs of codes that no row has add 0
         terms = joint / rows * np.log(joint * rows / np.outer(single, single))
+    # The sum over each block is the information of a pair of columns.
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     by_row = np.add.reduceat(np.nan_to_num(terms), starts, axis=0)
     information = np.add.reduceat(by_row, starts, axis=1)
-    free = np.array(sizes) - 1
-    return information - np.outer(free, free) / (2 * rows)
+    degrees_of_freedom = np.array(sizes) - 1
+    return information - np.outer(degrees_of_freedom, degrees_of_freedom) / (2 * rows)
 
 
 def spanning_tree(weights: FloatArray) -> tuple[IntArray, IntArray]:
-    """The tree of largest ``weights``, (d, d): columns from the root downwards, and their parents
-    or -1.
+    """The tree of largest ``weights``, (d, d): columns from the root downwards, shape (d,), and the
+    parent of each column, or -1, shape (d,).
     """
     # Zero means no edge to scipy, so all costs are made positive; that changes no spanning tree.
     costs = np.max(weights) + 1 - np.asarray(weights, dtype=np.float64)
@@ -365,13 +390,16 @@ class NoisyTree:
         rng = np.random.default_rng(self.seed)
         third = self.rho / 3
         count = len(sizes)
-        # One row moves one count of every column (or edge) by 1.
+        # One row moves one count of every column (or edge) by 1: the counts of k of them by
+        # sqrt(k) in all, and noise of deviation sqrt(k / (2 rho)) spends rho.
         column_noise = math.sqrt(count / 2 / third)
         edge_noise = math.sqrt((count - 1) / 2 / third)
         singles: list[FloatArray] = []
         for index, size in enumerate(sizes):
             singles.append(np.diag(exact[index][index]) + rng.normal(0, column_noise, size))
-        edges = grow_tree(exact, singles, math.sqrt(8 * third / (count - 1)), rng)
+        # An exponential mechanism of epsilon spends epsilon^2 / 8 of rho, once for each edge.
+        epsilon_of_an_edge = math.sqrt(8 * third / (count - 1))
+        edges = grow_tree(exact, singles, epsilon_of_an_edge, rng)
         measured = [
             mbi.LinearMeasurement(values, (name,), column_noise)
             for name, values in zip(names, singles, strict=True)
@@ -381,7 +409,7 @@ class NoisyTree:
             measured.append(mbi.LinearMeasurement(noisy.ravel(), (names[i], names[j]), edge_noise))
         domain = mbi.Domain(names, sizes)
         model = mbi.estimation.MirrorDescent().estimate(domain, measured, iters=self.iterations)
-        weights = np.zeros((count, count))
+        weights = np.zeros((count, count))  # of which the tree of ``edges`` is the largest
         for first, second in edges:
             weights[first, second] = weights[second, first] = 1.0
 
@@ -396,8 +424,12 @@ class NoisyTree:
 def grow_tree(
     exact: Any, singles: Sequence[FloatArray], epsilon: float, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """Edges that join all columns, each drawn with ``epsilon`` nats among those that close no
+    """Edges that join all d columns, each drawn with ``epsilon`` nats among those that close no
     cycle.
+
+    Args:
+        exact: Counts of each pair of columns, as of `pair_counts`.
+        singles: Counts of each column, with noise, shape (K,) each.
     """
     quality = _distances_from_independence(exact, singles)
     group = list(range(len(singles)))  # of each column; those that edges join have one label

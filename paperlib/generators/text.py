@@ -70,8 +70,11 @@ class TrainedOnChunks:
 
 
 def with_start(model: Any, chunks: ArrayLike) -> Tensor:
-    """Chunks behind the token that starts a text, lest their first have no loss; shape (n, 1 +
-    length).
+    """Chunks (n, length) behind the token that starts a text, lest their first have no loss; shape
+    (n, 1 + length), on the model's device.
+
+    Raises:
+        ValueError: No table of whole numbers, or tokens that the model does not know.
     """
     tokens = np.asarray(chunks)
     vocabulary = int(model.config.vocab_size)
@@ -93,11 +96,15 @@ def with_start(model: Any, chunks: ArrayLike) -> Tensor:
 def token_losses(
     model: Any, chunks: ArrayLike, *, batch_size: int = 256, precision: str = "float32"
 ) -> FloatArray:
-    """Loss of each token given those before it in its chunk, nats, shape (n, length)."""
+    """Loss of each token given those before it in its chunk, nats, shape (n, length).
+
+    Raises:
+        ValueError: Chunks that `with_start` refuses.
+    """
     tokens = with_start(model, chunks)
-    logits = _LOGITS_ON_A_CPU if model.device.type == "cpu" else _LOGITS
-    rows = logits // (tokens.shape[1] * model.config.vocab_size)  # that memory has room for
-    batches = tokens.split(max(1, min(batch_size, rows)))
+    most_logits = _LOGITS_ON_A_CPU if model.device.type == "cpu" else _LOGITS
+    most_rows = most_logits // (tokens.shape[1] * model.config.vocab_size)
+    batches = tokens.split(max(1, min(batch_size, most_rows)))
     with torch.inference_mode(), _autocast(model, precision):
         losses = [_losses(model, batch).cpu() for batch in batches]
     return torch.cat(losses).numpy().astype(np.float64)
@@ -133,6 +140,10 @@ def train_on_chunks(
     after the epochs ``keep``. A ``checkpoint`` is written after the first epoch that ends
     ``between`` seconds or more after the last one; called again with the same arguments, training
     goes on from it to the same result.
+
+    Raises:
+        ValueError: Chunks that `with_start` refuses.
+        CheckpointError: The checkpoint is damaged or of another training.
     """
     tokens = with_start(model, chunks)
     state = _ChunkState(training.seed)
@@ -142,9 +153,9 @@ def train_on_chunks(
         weight_decay=training.weight_decay,
         fused=True,
     )
-    steps_each = -(-len(tokens) // training.batch_size)  # of an epoch
-    steps = training.epochs * steps_each
-    learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, each=steps_each)
+    steps_per_epoch = -(-len(tokens) // training.batch_size)  # rounded up
+    steps = training.epochs * steps_per_epoch
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, each=steps_per_epoch)
 
     def one_epoch(epoch: int) -> float:
         order = torch.randperm(len(tokens), generator=state.order).to(tokens.device)
@@ -174,6 +185,7 @@ def train_on_chunks(
     run = {"settings": config_hash(asdict(training)), "chunks": checksum}
     train = train_epochs(
         one_epoch,
+        # ``last`` shortens the training and not its schedule, which has been made.
         replace(training, epochs=training.last or training.epochs, last=0),
         model.device,
         Checkpoints(
@@ -282,11 +294,16 @@ class FittedTextGenerator:
     trained: TrainedOnChunks
 
     def sample(self, n: int, seed: int, *, batch_size: int = 512) -> IntArray:
-        """Chunks that continue prompts drawn from the held ones, shape (n, length)."""
+        """Chunks that continue prompts drawn from the held ones, shape (n, length).
+
+        Raises:
+            ValueError: ``n`` below 0.
+        """
         check_at_least(0, n=n)
         rng = np.random.default_rng(seed)
         uses = self.settings.samples_per_prompt
-        rounds = -(-n // (len(self.prompts) * uses))
+        rounds = -(-n // (len(self.prompts) * uses))  # rounded up
+        # In each round all prompts, in an order of its own, each ``uses`` times in a row.
         orders = [rng.permutation(len(self.prompts)) for _ in range(rounds)]
         chosen = np.repeat(np.array(orders, dtype=np.int64), uses)[:n]
         coins = torch.Generator(self.model.device).manual_seed(int(rng.integers(2**62)))
@@ -316,28 +333,33 @@ def continue_prompts(
             logits = answer.logits[:, -1].float() / settings.temperature
             if 0 < settings.top_k < logits.shape[1]:
                 top = logits.topk(settings.top_k)
-                chosen = torch.multinomial(torch.softmax(top.values, 1), 1, generator=coins)
-                inputs = top.indices.gather(1, chosen)
+                places = torch.multinomial(torch.softmax(top.values, 1), 1, generator=coins)
+                inputs = top.indices.gather(1, places)
             else:
                 inputs = torch.multinomial(torch.softmax(logits, 1), 1, generator=coins)
-            drawn.append(inputs)
+            drawn.append(inputs)  # the next pass reads these alone: ``memory`` has the others
     return torch.cat(drawn, dim=1).cpu().numpy()
 
 
 def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float:
     """Share of the chunks (n, t) that hold ``length`` consecutive tokens of a row of ``text`` (k,
     u).
+
+    Raises:
+        ValueError: ``length`` below 1, or longer than a chunk or a row of the text.
     """
-    made = np.asarray(generated)
+    chunks = np.asarray(generated)
     real = np.asarray(text)
-    check_in(f"[1, {min(made.shape[1], real.shape[1])}]", "length", length)
-    runs_of_text = {row.tobytes() for row in _runs(real, length)}
-    copied = np.array([row.tobytes() in runs_of_text for row in _runs(made, length)])
-    return float(copied.reshape(len(made), -1).any(axis=1).mean())
+    check_in(f"[1, {min(chunks.shape[1], real.shape[1])}]", "length", length)
+    runs_of_text = {run.tobytes() for run in _runs(real, length)}
+    is_copied = np.array([run.tobytes() in runs_of_text for run in _runs(chunks, length)])
+    return float(is_copied.reshape(len(chunks), -1).any(axis=1).mean())
 
 
 def _runs(rows: NDArray[Any], length: int) -> NDArray[np.int64]:
-    """All runs of consecutive tokens, row after row, shape (n * (t - length + 1), length)."""
+    """All runs of consecutive tokens of rows (n, t), row after row, shape (n * (t - length + 1),
+    length).
+    """
     windows = np.lib.stride_tricks.sliding_window_view(rows.astype(np.int64), length, axis=1)
     return np.ascontiguousarray(windows).reshape(-1, length)
 
