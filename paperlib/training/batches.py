@@ -30,7 +30,15 @@ class Examples:
 def check_examples(
     x: Any, y: Any, *, classes: int, device: torch.device, width: int | None = None
 ) -> Examples:
-    """Check records and labels, and put them on ``device``."""
+    """Records (n, features...) and labels, (n,) or (n, 1), on ``device``.
+
+    Args:
+        classes: Number of labels: they are 0 to ``classes`` - 1.
+        width: Features that each record must have; None takes records of any shape.
+
+    Raises:
+        ValueError: No record, numbers that are not finite, or labels that do not fit.
+    """
     records = check_records(x, width)
     labels = as_tensor(y)
     if not len(records):
@@ -45,7 +53,12 @@ def check_examples(
 
 
 def check_records(x: Any, width: int | None = None) -> Tensor:
-    """Return ``x`` as float32, refusing values that are not finite and rows of a wrong width."""
+    """``x`` as float32, shape (n, features...).
+
+    Raises:
+        ValueError: A value that is not finite, no axis of features, or, where ``width`` is said,
+            another shape than (n, ``width``).
+    """
     records = as_tensor(x).float()
     if records.ndim < 2:
         raise ValueError(f"x: expected shape (n, features...), got {tuple(records.shape)}")
@@ -53,11 +66,11 @@ def check_records(x: Any, width: int | None = None) -> Tensor:
         raise ValueError(
             f"x: expected shape (n, {width}) for these widths, got {tuple(records.shape)}"
         )
-    wrong = (~torch.isfinite(records)).nonzero()
+    wrong = (~torch.isfinite(records)).nonzero()  # the axes of each such value, row first
     if len(wrong):
-        first = f"first in row {int(wrong[0, 0])}"
         raise ValueError(
-            f"x: {len(wrong)} values are not finite ({first}); fix them before training"
+            f"x: {len(wrong)} values are not finite (first in row {int(wrong[0, 0])}); fix them "
+            "before training"
         )
     return records
 
@@ -110,9 +123,14 @@ def poisson_batches(
 ) -> PoissonBatches:
     """Draw every record into every batch by its own coin, with chance ``rate`` in (0, 1],
     exactly.
+
+    Args:
+        examples: Number of records.
+        steps: Number of batches.
+        shuffle: Put the records of each batch into a random order, and not a rising one.
     """
-    # The coins are one long row; gaps between heads are geometric: work grows with the heads, not
-    # the coins.
+    # The coins are one long row, step after step; gaps between heads are geometric: work grows with
+    # the heads, not the coins.
     rng = _numpy(seed, "poisson", epoch)
     coins = steps * examples
     expected = rate * coins
@@ -163,4 +181,5 @@ class NoiseStreams:
 
 
 def _numpy(seed: int, purpose: str, epoch: int) -> np.random.Generator:
+    """A numpy generator of its own for each seed, purpose and epoch."""
     return np.random.default_rng([seed, _PURPOSES[purpose], epoch])

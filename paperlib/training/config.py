@@ -109,8 +109,12 @@ class TrainingConfig:
         return min(1.0, self.batch_size / examples)
 
     def expected_batch(self, examples: int) -> int:
-        """Expected number of records in a batch of DP-SGD; refuses more than there are."""
-        # The divisor would depend on the data.
+        """Expected number of records in a batch of DP-SGD, by which a sum of gradients is divided.
+
+        Raises:
+            ValueError: More than there are records.
+        """
+        # The smaller of the two would be a divisor that depends on the data, which DP forbids.
         if self.is_private and self.batch_size > examples:
             raise ValueError(
                 f"batch_size: expected at most the {examples} records, got {self.batch_size}"
@@ -123,7 +127,11 @@ class TrainingConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainingConfig":
-        """The config that ``to_dict`` wrote; refuses unknown and missing names."""
+        """The config that ``to_dict`` wrote.
+
+        Raises:
+            ValueError: Unknown names, missing ones, or values that a config refuses.
+        """
         names = {field.name for field in fields(cls)}
         unknown = sorted(set(values) - names)
         if unknown:

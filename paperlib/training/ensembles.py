@@ -103,15 +103,16 @@ class MLPEnsemble:
             function(self._forward(block), block_labels).cpu().numpy().T
             for block, block_labels in zip(blocks, label_blocks, strict=True)
         ]
-        return np.concatenate(results).T
+        return np.concatenate(results).T  # each result has records along the first axis
 
     def _blocks(self, x: Any) -> Sequence[Tensor]:
-        """Records that are answered at a time, so that memory stays bounded."""
+        """Records that are answered at a time, so that memory stays bounded, (b, inputs) each."""
         records = check_records(x, self.mlp.inputs).to(self.parameters.device)
         return records.split(max(1, _BLOCK // (len(self) * max(self.mlp.widths))))
 
     @torch.inference_mode()
     def _forward(self, records: Tensor) -> Tensor:
+        """Logits (K, b, outputs) of records (b, inputs)."""
         layers = self.mlp.views(self.parameters)
         copies = records.expand(len(self), *records.shape)
         _, logits = ghost.forward(layers, copies, self.mlp.activation)
@@ -256,7 +257,9 @@ class _EnsembleRun:
     bar: tqdm
 
     def train(self, indices: list[int]) -> dict[int, int]:
-        """Train the stack of these configs; returns models that diverged, with the epoch."""
+        """Train the stack of the configs at ``indices``; returns models that diverged, by index,
+        with the epoch, from 1.
+        """
         stacked = [self.configs[index] for index in indices]
         stack = MLPStack(self.mlp, stacked, self.data, self.dtype)
 
@@ -267,7 +270,7 @@ class _EnsembleRun:
                 self._keep(index, epoch, stack.parameters[row])
 
         with torch.no_grad():
-            keep(0, len(indices))
+            keep(0, len(indices))  # models of no epoch are their initial parameters
             diverged_rows = train_stack(stack, stacked, self.data, on_epoch=keep)
         diverged: dict[int, int] = {}
         for row, epoch in diverged_rows.items():
@@ -312,8 +315,8 @@ class MLPStack:
         """Set the models' clipping norms and scales of noise, (K, 1), and their streams of it."""
         device = data.x.device
         self._groups = configs[0].groups
-        # Of clipped gradients and noise: as in TensorFlow Privacy for groups, as in Opacus for
-        # examples.
+        # What the sum of clipped gradients, and its noise, are divided by: the number of groups as
+        # in TensorFlow Privacy, or the expected batch as in Opacus.
         self._divisor = self._groups or configs[0].expected_batch(len(data))
         norms = [config.clip_norm or 0.0 for config in configs]
         scales = [
@@ -351,9 +354,10 @@ class MLPStack:
         self, x: Tensor, y: Tensor, present: Tensor, noise: NoiseStreams
     ) -> Tensor:
         """Clipped gradients of the records, or groups of records, that are ``present``, and noise;
-        both divided by the expected size of a batch.
+        both divided by the expected size of a batch or the number of groups: (count, size).
         """
         inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
+        # A place without a record has a gradient of 0, which adds nothing to sums and norms.
         top = ghost.loss_derivative(logits, y).mul_(present[..., None])
         if self._groups is not None:
             top = _shares_of_group_averages(top, present, self._groups)
@@ -364,9 +368,14 @@ class MLPStack:
         return gradients
 
     def _write_clipped(self, inputs: Sequence[Tensor], deltas: Sequence[Tensor]) -> None:
-        """Write the sum of clipped gradients over the divisor into the matrix of gradients."""
+        """Write the sum of clipped gradients over the divisor into the matrix of gradients.
+
+        Args:
+            inputs, deltas: Of each layer the inputs, and the loss's derivative by its output, (K,
+                B, inputs) and (K, B, outputs), as of `ghost.forward` and `ghost.derivatives`.
+        """
         norms = self._norms[: self._count]
-        if self._groups == 1:  # The only group's gradient is formed anyway.
+        if self._groups == 1:  # The only group's gradient is formed anyway; the divisor is 1.
             ghost.write_gradients(self._slots, inputs, deltas)
             gradients = self._gradients[: self._count]
             squares = gradients.square().sum(1, keepdim=True)
@@ -397,7 +406,8 @@ def train_stack(
     """Train a stack in place, its configs most epochs first.
 
     ``on_epoch`` is called after each epoch with its number, from 1, and the number of models, the
-    first ones of the stack, that it trained. Returns the models that diverged with that epoch.
+    first ones of the stack, that it trained. Returns the rows of models that diverged, with the
+    epoch, from 1.
     """
     optimizer = StackedOptimizer(configs, stack.parameters)
     diverged: dict[int, int] = {}
@@ -406,6 +416,7 @@ def train_stack(
         count = len(active)
         stack.start(epoch, count)
         for records, present in _epoch_batches(active, epoch, data):
+            # (count, B, ...): the records of each model's batch.
             x = data.x.index_select(0, records.flatten()).unflatten(0, records.shape)
             y = data.y.index_select(0, records.flatten()).unflatten(0, records.shape)
             optimizer.step(stack.gradients(x, y, present), count)

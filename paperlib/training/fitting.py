@@ -45,7 +45,8 @@ class CheckpointError(ValueError):
 def save_checkpoint(
     path: str | os.PathLike[str], run: Mapping[str, Any], state: Mapping[str, Any]
 ) -> None:
-    """Write tensors and plain values; `Saved.state` asks for the same ``run``.
+    """Write ``state``, tensors and plain values by name, with the ``run`` that it belongs to, for
+    which `Saved.state` asks.
 
     Raises:
         OutputError: The file cannot be written, as on a full disk; the one before stays as it was.
@@ -89,6 +90,8 @@ class _Stream:
 class Saved:
     """The checkpoint of one run, written again when ``seconds`` have passed; without a path none
     is.
+
+    ``run`` is what makes a run this one, plain values by name: a file of another is refused.
     """
 
     def __init__(
@@ -188,6 +191,7 @@ class Checkpoints:
         self.saved.keep(lambda: self._state(losses), now=is_due)
 
     def _state(self, losses: list[float]) -> dict[str, Any]:
+        """The states of all objects, by name, and the losses of the epochs so far."""
         states = {name: source.state_dict() for name, source in self.stateful.items()}
         return states | {"losses": losses}
 
@@ -292,7 +296,11 @@ def fit(
 
 
 def as_module(module_or_widths: nn.Module | Sequence[int], config: TrainingConfig) -> nn.Module:
-    """The module itself, or an MLP initialised from the seed."""
+    """The module itself, or an MLP of these widths, inputs first, initialised from the seed.
+
+    Raises:
+        ValueError: Widths that are not those of ``config``, where it has some.
+    """
     if isinstance(module_or_widths, nn.Module):
         return module_or_widths
     mlp = MLP(tuple(module_or_widths), config.activation)
@@ -303,7 +311,13 @@ def as_module(module_or_widths: nn.Module | Sequence[int], config: TrainingConfi
 
 
 def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
-    """Number of labels that the module can tell apart, found by running it on one record."""
+    """Number of labels that the module can tell apart, found by running it on one record of ``x``,
+    shape (n, ...): its outputs, and 2 for a single one.
+
+    Raises:
+        ValueError: No record, one that the module does not take, or logits not of shape (1,
+            outputs).
+    """
     first = check_records(x)[:1].to(device)
     if not len(first):
         raise ValueError("x: expected at least one record, got none")
@@ -320,13 +334,15 @@ def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
 
 
 def training_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
-    """Cross-entropy, binary for one output; binary over all attributes where labels are (B,
-    attributes).
+    """Cross-entropy, nats, of logits (B, outputs) with class numbers (B,), binary for one output;
+    binary over all attributes where labels are 0 or 1, (B, attributes).
+
+    ``reduction`` is torch's: "mean" or "sum" of all to a scalar, or "none".
     """
     if labels.ndim == 1 and logits.shape[-1] > 1:
         return cross_entropy(logits, labels, reduction=reduction)
-    odds = logits if labels.ndim == 2 else logits[..., 0]
-    return binary_cross_entropy_with_logits(odds, labels.to(logits.dtype), reduction=reduction)
+    log_odds = logits if labels.ndim == 2 else logits[..., 0]
+    return binary_cross_entropy_with_logits(log_odds, labels.to(logits.dtype), reduction=reduction)
 
 
 def make_optimizer(
@@ -356,7 +372,9 @@ def checkpoint_of(
     config: TrainingConfig,
     precision: str = "float32",
 ) -> Saved:
-    """The checkpoint of a classifier's training, which only a run on the same data takes up."""
+    """The checkpoint of a classifier's training, which only a run on the same data takes up; it is
+    never written by the clock, and not at all without a ``path``.
+    """
     if path is None:
         return Saved(None, {})
     digest = hashlib.sha256()
@@ -419,7 +437,10 @@ def epoch_loss(
     batch: int,
     device: torch.device,
 ) -> float:
-    """Mean loss of one pass over shuffled batches; ``step`` learns from record numbers."""
+    """Mean loss of one pass over shuffled batches of ``batch`` of so many ``examples``.
+
+    ``step`` learns from record numbers, shape (B,), and returns their mean loss, a scalar.
+    """
     total = torch.zeros((), device=device)
     order = torch.from_numpy(shuffled(seed, epoch, examples)).to(device)
     for records in order.split(batch):
@@ -434,8 +455,11 @@ def private_epochs(
     device: torch.device,
     step: Callable[[Tensor], Any],
 ) -> Callable[[int], float]:
-    """One epoch of DP-SGD with an optimizer of Opacus; returns the mean loss of the records
-    seen.
+    """A function that trains one epoch, by its number from 0, of DP-SGD with an optimizer of
+    Opacus, and returns the mean loss of the records seen.
+
+    ``step`` learns from record numbers, shape (B,), B possibly 0, and returns the sum of their
+    losses.
     """
     steps = config.steps_per_epoch(examples)
     rate = config.sampling_rate(examples)

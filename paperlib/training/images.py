@@ -155,7 +155,7 @@ class _ImageTraining:
             self.optimizer = torch.optim.SGD(
                 module.parameters(), momentum=0.9, nesterov=True, **options
             )
-        steps = config.epochs * -(-len(x) // config.batch_size)
+        steps = config.epochs * -(-len(x) // config.batch_size)  # rounded up in each epoch
         self.cosine = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, steps)
 
     def step(self, rng: torch.Generator, records: Tensor) -> Tensor:
@@ -182,16 +182,18 @@ class _ImageTraining:
 
 def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
     """Images (B, channels, side, side), each flipped by a coin and shifted by up to an eighth of
-    its side.
+    its side, 0 where nothing moves in.
     """
     count, _, side, _ = x.shape
     reach = max(1, side // 8)  # the farthest shift, in pixels
     flip = torch.rand(count, device=x.device, generator=rng) < 0.5
     x = torch.where(flip[:, None, None, None], x.flip(3), x)
-    rows, columns = torch.randint(0, 2 * reach + 1, (2, count, 1), device=x.device, generator=rng)
+    # A shifted image is a square of the padded one, from these first row and column on.
+    first = torch.randint(0, 2 * reach + 1, (2, count, 1), device=x.device, generator=rng)
+    first_row, first_column = first
     pixels = torch.arange(side, device=x.device)
-    rows = (rows + pixels)[:, :, None]  # of the padded image, for each pixel of the shifted one
-    columns = (columns + pixels)[:, None, :]
+    rows = (first_row + pixels)[:, :, None]
+    columns = (first_column + pixels)[:, None, :]
     images = torch.arange(count, device=x.device)[:, None, None]
     padded = pad(x, (reach, reach, reach, reach))
     return padded[images, :, rows, columns].permute(0, 3, 1, 2)
@@ -212,7 +214,10 @@ def images_per_second(
     module: nn.Module, images: Any, labels: Any, *, config: ImageTraining
 ) -> dict[str, float]:
     """Images per second of this loop, "here", and of a plain "dataloader" loop in float32, both
-    warm.
+    after an epoch that is not timed. Copies of ``module`` are trained.
+
+    Raises:
+        ValueError: Images or labels that `fit_images` refuses.
     """
     device = default_device()
     x, y = _checked(images, labels, device)
@@ -257,6 +262,11 @@ def peak_of(name: str | None, precision: str) -> float | None:
 def flops_per_image(module: nn.Module, images: Any, labels: Any, *, config: ImageTraining) -> float:
     """Operations of products and convolutions for each image of a training step; a multiply-add is
     two.
+
+    A copy of ``module`` makes one step on the first batch of images.
+
+    Raises:
+        ValueError: Images or labels that `fit_images` refuses.
     """
     device = default_device()
     x, y = _checked(images[: config.batch_size], labels[: config.batch_size], device)
@@ -267,6 +277,7 @@ def flops_per_image(module: nn.Module, images: Any, labels: Any, *, config: Imag
 
 
 def _layout(config: ImageTraining) -> torch.memory_format:
+    """Convolutions in bfloat16 are fastest with the channels of a pixel side by side."""
     return torch.channels_last if config.precision == "bfloat16" else torch.contiguous_format
 
 

@@ -68,6 +68,9 @@ class _Gradients:
 def check_layers(model: nn.Module) -> None:
     """Refuse a model that trains other layers than Linear, Conv1D (GPT-2's), Embedding and
     LayerNorm.
+
+    Raises:
+        ValueError: Such a layer, or no weight to train.
     """
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError("model: expected weights to train, got none that require a gradient")
@@ -98,6 +101,8 @@ def add_clipped_gradients(
     Args:
         model: One that `check_layers` lets pass.
         document_losses: Runs the model, and returns one loss per document, shape (documents,).
+        documents: Number of documents.
+        clip_norm: Largest Euclidean norm of a document's clipped gradient, above 0.
         check: Compare the sum of unclipped gradients with autograd's; finds a weight that is used
             outside of its layer.
 
@@ -189,6 +194,7 @@ def _for_each_document(use: _Use, documents: int) -> _Use:
 
 
 def _own_parameters(layer: nn.Module) -> list[nn.Parameter]:
+    """Parameters to train of the layer itself, not of layers within it."""
     return [parameter for parameter in layer.parameters(recurse=False) if parameter.requires_grad]
 
 
@@ -217,10 +223,12 @@ def _is_conv1d(layer: Any) -> bool:
 
 
 def _add_use(gradients: _Gradients, use: _Use, delta: Tensor) -> None:
-    """Add the gradients of a layer's parameters; ``delta`` is the derivative by its output."""
+    """Add the gradients of a layer's parameters; ``delta`` is the derivative by its output, of any
+    number of axes: documents first, then places, then the output's numbers.
+    """
     layer: Any = use.layer
     weight: Any = layer.weight
-    delta = delta.flatten(1, -2)
+    delta = delta.flatten(1, -2)  # (documents, tokens, outputs)
     if weight.requires_grad and isinstance(layer, nn.LayerNorm):
         normal = layer_norm(use.input.flatten(1, -2), layer.normalized_shape, eps=layer.eps)
         gradients.add_vector(weight, (normal * delta).sum(1))
@@ -246,10 +254,14 @@ def _square_norms(uses: Sequence[_Outer]) -> Tensor:
     """Squared norms of the sums of all uses of one weight, shape (documents,)."""
     first = uses[0]
     if len(uses) == 1 and first.rows.is_floating_point():
-        tokens, rows, columns = *first.rows.shape[1:], first.columns.shape[2]
-        if 2 * tokens**2 > rows * columns:  # less room, and soon forgotten
+        _, tokens, rows = first.rows.shape
+        columns = first.columns.shape[2]
+        # Two tables of pairs of tokens would take more room than the gradients themselves, which
+        # are soon forgotten.
+        if 2 * tokens**2 > rows * columns:
             formed = first.rows.transpose(1, 2) @ first.columns  # (documents, rows, columns)
             return formed.square_().sum((1, 2))
+    # |sum of r_i c_i|^2 = sum over pairs of (r_i . r_j) (c_i . c_j), each two uses counted twice.
     total = torch.zeros(len(first.rows), dtype=first.columns.dtype, device=first.columns.device)
     for number, use in enumerate(uses):
         for other in uses[number:]:
@@ -259,7 +271,11 @@ def _square_norms(uses: Sequence[_Outer]) -> Tensor:
 
 
 def _inner(left: Tensor, right: Tensor) -> Tensor:
-    """Inner products of all pairs of rows of one document, shape (documents, tokens, tokens)."""
+    """Inner products of all pairs of rows of one document, shape (documents, tokens, tokens).
+
+    Whole numbers stand for one-hot rows: with another row such a one picks its number out of it,
+    and with another one-hot row it gives 1 where they are equal.
+    """
     if left.is_floating_point() and right.is_floating_point():
         return left @ right.transpose(1, 2)
     if left.is_floating_point():
@@ -276,7 +292,10 @@ def _compare(
     expected: Sequence[Tensor | None],
     ones: Tensor,
 ) -> None:
-    """Refuse a model where a sum of gradients is not what autograd ``expected`` it to be."""
+    """Refuse a model where a sum of gradients is not what autograd ``expected`` it to be.
+
+    ``ones`` are the factors of a plain sum, shape (documents,).
+    """
     names = {parameter: name for name, parameter in model.named_parameters()}
     for parameter, right in zip(parameters, expected, strict=True):
         total = gradients.sum_of(parameter, ones)

@@ -39,7 +39,8 @@ def scheduled_steps(
     schedule: torch.optim.lr_scheduler.LambdaLR | None = None
 
     def share(step: int) -> float:
-        fall = 0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps))
+        """The learning rate of a step, from 0, as a share of the largest."""
+        fall = 0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps))  # from 1 to 0.1
         return min(1.0, (step + 1) / rising) * fall
 
     parameters = list(model.parameters())
@@ -149,10 +150,11 @@ def fit_language_model(
 
 
 def document_losses(model: Any, tokens: Tensor) -> Tensor:
-    """Mean loss of each document, (n,), over its tokens but the first; (n, length), padded with
-    -100.
+    """Mean loss of each document, nats, (n,), over its tokens but the first; ``tokens`` are (n,
+    length), padded with -100 on the right.
     """
     present = tokens != _NO_TOKEN
+    # What each token is followed by, to be predicted there; nothing behind the last.
     following = torch.cat([tokens[:, 1:], tokens.new_full((len(tokens), 1), _NO_TOKEN)], dim=1)
     inputs = {"input_ids": tokens.clamp(min=0), "attention_mask": present.long()}
     logits = model(**inputs, use_cache=False).logits
@@ -163,7 +165,9 @@ def document_losses(model: Any, tokens: Tensor) -> Tensor:
 def _plain(
     model: Any, optimizer: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig
 ) -> Callable[[int], float]:
-    """One epoch without DP over documents in a random order; returns their mean loss."""
+    """A function that trains one epoch, by its number from 0, without DP over documents in a random
+    order; it returns their mean loss.
+    """
     steps = config.steps(len(tokens))
     learn = scheduled_steps(
         model,
@@ -188,7 +192,9 @@ def _plain(
 def _private(
     model: Any, plain: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig
 ) -> Callable[[int], float]:
-    """One epoch of DP-SGD; the first batch with a document is checked against autograd."""
+    """A function that trains one epoch of DP-SGD and returns the mean loss of the documents seen;
+    the first batch with a document is checked against autograd.
+    """
     from opacus.optimizers import DPOptimizerFastGradientClipping  # takes seconds to import
 
     check_layers(model)

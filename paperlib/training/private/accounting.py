@@ -70,7 +70,14 @@ def epsilon_by(
     delta: float,
 ) -> float:
     """Epsilon of DP-SGD with Poisson sampling by an accountant, for the neighbouring data sets it
-    knows.
+    knows, in nats; 0 without a step, and infinity without noise.
+
+    Args:
+        accountant: A fresh one: it keeps what it composes.
+        noise_multiplier, sampling_rate, steps, delta: As in ``epsilon_of``.
+
+    Raises:
+        ValueError: A value is out of range.
     """
     _check_process(sampling_rate, steps, delta)
     noise = check_nonnegative("noise_multiplier", noise_multiplier)
@@ -109,7 +116,7 @@ def noise_for(
     check_at_least(1, steps=steps)
 
     def log_ratio(log_noise: float) -> float:
-        # Close to a straight line in the log of the noise.
+        # Close to a straight line in the log of the noise, which suits the search for its root.
         epsilon = epsilon_of(math.exp(log_noise), sampling_rate, steps, delta, accountant)
         return math.log(min(max(epsilon, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / target_epsilon)
 
@@ -161,6 +168,7 @@ def _bracket(
 
 
 def _check_process(sampling_rate: float, steps: int, delta: float) -> None:
+    """Refuse a chance outside (0, 1], steps that are no count, and a delta outside (0, 1)."""
     check_in("(0, 1]", "sampling_rate", sampling_rate)
     if steps < 0 or int(steps) != steps:
         raise ValueError(f"steps: expected a whole number, 0 or more, got {steps!r}")
@@ -200,6 +208,9 @@ def privacy_of(
     guarantee.
 
     Without ``clip_norm`` epsilon is infinite; a ``delta`` of None takes ``paper_delta``.
+
+    Raises:
+        ValueError: A value that ``epsilon_of`` refuses.
 
     >>> config = TrainingConfig(
     ...     epochs=1, batch_size=64, learning_rate=0.01, clip_norm=1, noise_multiplier=1,
@@ -256,7 +267,10 @@ def replacement_epsilon(
     epsilon is large. So the privacy losses of a replacement are composed themselves.
 
     Guarantee:
-        An upper bound, under the conditions of ``epsilon_of``.
+        An upper bound, in nats, under the conditions of ``epsilon_of``.
+
+    Raises:
+        ValueError: A value is out of range.
 
     Source:
         Koskela et al. (2020) through ``dp_accounting``, with its relation REPLACE_ONE.
@@ -271,7 +285,11 @@ def replacement_epsilon(
 def privacy_curve(
     epsilons: Sequence[float], noise_multiplier: float, sampling_rate: float, steps: int
 ) -> list[float]:
-    """For each epsilon an upper bound on delta; guarantee and other arguments as in ``epsilon_of``.
+    """For each epsilon, in nats, an upper bound on delta; guarantee and other arguments as in
+    ``epsilon_of``.
+
+    Raises:
+        ValueError: A chance or number of steps out of range.
 
     >>> [round(delta, 3) for delta in privacy_curve([0.0, 1.0, 2.0], 1.0, 0.25, 32)]
     [0.549, 0.348, 0.188]

@@ -80,7 +80,7 @@ def fit_dp(
         )
 
         def step(records: torch.Tensor) -> torch.Tensor:
-            total = torch.zeros((), device=device)
+            total = torch.zeros((), device=device)  # of the losses
             pieces = records.split(at_once or max(1, len(records)))
             for number, piece in enumerate(pieces, 1):
                 private.zero_grad()

@@ -43,7 +43,10 @@ def loss_derivative(logits: Tensor, labels: Tensor) -> Tensor:
 def derivatives(
     layers: Layers, inputs: Sequence[Tensor], top: Tensor, activation: str
 ) -> list[Tensor]:
-    """Derivative of each example's loss by the output of every layer, each (K, B, outputs)."""
+    """Derivative of each example's loss by the output of every layer, each (K, B, outputs).
+
+    ``inputs`` are those of every layer, as of `forward`; ``top`` is the derivative by the logits.
+    """
     deltas = [top]
     for (weights, _), layer_input in zip(reversed(layers[1:]), reversed(inputs[1:]), strict=True):
         below = torch.bmm(deltas[-1], weights.transpose(1, 2))
@@ -60,19 +63,21 @@ def square_norms(
     """Squared norms of gradients of examples (K, B), or of sums over groups of neighbours (K,
     G).
     """
-    layers: list[Tensor] = []
+    squares: list[Tensor] = []  # of each layer
     for layer_input, delta in zip(inputs, deltas, strict=True):
         if groups is None:
-            layers.append(_square_norm(delta) * (_square_norm(layer_input) + 1))
+            # 1 is for the bias, whose gradient is the derivative itself.
+            squares.append(_square_norm(delta) * (_square_norm(layer_input) + 1))
         else:
             dealt = (groups, -1)
-            layers.append(
+            squares.append(
                 _group_square_norms(layer_input.unflatten(1, dealt), delta.unflatten(1, dealt))
             )
-    return torch.stack(layers).sum(0)
+    return torch.stack(squares).sum(0)
 
 
 def _square_norm(values: Tensor) -> Tensor:
+    """Squared norms along the last axis."""
     return torch.linalg.vector_norm(values, dim=-1).square_()
 
 

@@ -26,7 +26,9 @@ class Accountant(Protocol):
 
 
 def accountant_points(accountant: Accountant) -> tuple[FloatArray, FloatArray]:
-    """Epsilons from 0 on, nats, and the delta of an accountant at each, shapes (points,)."""
+    """Epsilons from 0 on, nats, and an upper bound on an accountant's delta at each, shape
+    (points,) each.
+    """
     with quiet("absl", logging.ERROR):
         last = min(float(accountant.get_epsilon(_LAST_DELTA)), _MOST_EPSILON)
         epsilon = np.linspace(0.0, max(last, 1e-3), _POINTS)
