@@ -13,9 +13,12 @@ import pytest
 
 from paperlib.report.figures import SMALLEST_TEXT
 from paperlib.reproduction.exhibits import targets
+from paperlib.reproduction.papers.verdict.claims_file import claims_text
+from paperlib.reproduction.papers.verdict.status import judge
 from paperlib.reproduction.running import find_project, outcomes, plan
-from paperlib.reproduction.running.book import current_result, kept_folder
-from paperlib.reproduction.running.execute import PAGE
+from paperlib.reproduction.running.book import current_result, kept_folder, measured_evidence
+from paperlib.reproduction.running.execute import PAGE, Job
+from tests.reproduction.papers.verdict.test_claims_file import planned
 
 HERE = find_project(Path(__file__).parent)
 
@@ -82,6 +85,59 @@ def test_a_wide_table_and_small_letters_are_seen() -> None:
         shown = f'````{{figure}} data:image/svg+xml;base64,{svg}\n:alt: "{"words " * 9}"\n'
         with contextlib.nullcontext() if fits else pytest.raises(AssertionError):
             check_figure(shown)
+
+
+def claims_by_command(committed: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The first command of each notebook in ``claims.json``, and the claims that it repeats."""
+    content = json.loads(claims_text(judge([], committed), profile="smoke"))
+    commands: dict[str, str] = {}
+    claims: dict[str, list[dict[str, Any]]] = {}
+    for row in content["claims"]:
+        for command in row["commands"]:
+            first = commands.setdefault(planned(command).stem, command)
+            if first == command:
+                claims.setdefault(command, []).append(row)
+    return claims
+
+
+def in_smoke(command: str) -> Job:
+    """The run of a command with the counts of the smoke profile in place of its own."""
+    return plan(HERE, planned(command).stem, profile="smoke")
+
+
+def check_repeated(row: dict[str, Any], again: dict[str, Any]) -> None:
+    """The same claims, each judged; those of an exact computation with the same outcome, unless
+    the draws beside it are too few.
+    """
+    names = {claim["name"] for claim in row["claims"]}
+    assert {claim["name"] for claim in again["claims"]} == names, row["id"]
+    assert again["outcome"] != "not yet", row["id"]
+    exact = targets().set_index("id")["unit"][row["id"]] == "exact"
+    assert not exact or again["outcome"] in {row["outcome"], "undecided"}, row["id"]
+
+
+@pytest.mark.browser
+def test_ten_commands_of_the_claims_run_in_the_smoke_profile_and_judge_the_same_claims() -> None:
+    claims = claims_by_command(measured_evidence(HERE))
+    assert len(claims) >= 10
+    ran = {command: current_result(in_smoke(command)) for command in claims}
+    results = {command: result for command, result in ran.items() if result is not None}
+    if len(results) < 10:
+        pytest.skip("not run yet: make book PROFILE=smoke")
+    for command, result in results.items():
+        content = json.loads(claims_text(judge([vars(result)]), profile="smoke"))
+        repeated = {row["id"]: row for row in content["claims"]}
+        for row in claims[command]:
+            if row["id"] not in NEED_REAL_DATA:
+                check_repeated(row, repeated[row["id"]])
+
+
+def test_a_command_that_judges_other_claims_is_seen() -> None:
+    row = {"id": "output-sets-figure-04", "outcome": "disagrees", "claims": [{"name": "one"}]}
+    check_repeated(row, row)
+    for change in ({"outcome": "agrees"}, {"outcome": "not yet"}, {"claims": []}):
+        with pytest.raises(AssertionError):
+            check_repeated(row, row | change)
 
 
 @pytest.mark.parametrize("profile", ["smoke", "default", "paper"])
