@@ -502,7 +502,7 @@ def _made_texts(
 
 def _made_chats(source: _Canaries, make: Callable[[list[str]], list[str]]) -> list[dict[str, Any]]:
     """Chats of the data whose last answer is a made text; none where a record holds no chat."""
-    from paperlib.audits.language.chat_templates import last_answer, with_last_answer
+    from paperlib.generators.chats import last_answer, with_last_answer
 
     answers: list[str] = []
     for row in source.records.contents:
@@ -521,11 +521,10 @@ def _in_records(
     """Random records of the data, each with a made text, which ``put`` writes into it, and with an
     id of its own.
     """
-    import numpy as np
+    from paperlib.generators.canaries import example_rows
 
     records = source.records
-    rng = np.random.default_rng(None if source.seed is None else [source.seed, 3])
-    examples = rng.integers(len(records.contents), size=source.count).tolist()
+    examples = example_rows(len(records.contents), source.count, seed=source.seed).tolist()
     ids = _new_ids(records, source.column) if source.column else repeat(None)
     canaries: list[dict[str, Any]] = []
     for example, canary, canary_id in zip(examples, made, ids, strict=False):

@@ -11,8 +11,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from paperlib import audit_features, losses
-from paperlib.audits.language.chat_templates import last_answer, with_last_answer
 from paperlib.core import Coins
+from paperlib.generators.chats import last_answer, with_last_answer
 
 
 @pytest.fixture

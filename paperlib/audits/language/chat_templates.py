@@ -13,11 +13,11 @@ from paperlib.attacks.language.completions import LearnedText
 from paperlib.audits.language.template_bounds import TakesTooMuchError, bounded
 from paperlib.core.checks import check_choice, check_list
 from paperlib.core.visible import visible_text
+from paperlib.generators.chats import is_chat, is_pair, listed, messages_of
 
 On = Literal["all", "completions"]
 """What training took its loss from: whole texts, or completions and the assistant's turns alone."""
 
-_ROLES = {"human": "user", "gpt": "assistant"}  # of conversations, as templates name them
 _LONGEST_REASON = 300  # characters of what a template says
 # How often a template may write what it is given, which it may escape and indent.
 _TIMES_WRITTEN = 16
@@ -55,7 +55,7 @@ class ChatTemplate:
         completion = row.get("completion")
         if isinstance(prompt, str) and isinstance(completion, str):
             return prompt + completion
-        return self._rendered(_messages(row, field), row.get("tools"))
+        return self._rendered(messages_of(row, field), row.get("tools"))
 
     def learned(self, row: Mapping[str, Any], field: str) -> LearnedText:
         """The chat of a record, as `text` writes it, with what training took its loss from.
@@ -82,9 +82,9 @@ class ChatTemplate:
                 "a chat with turns of the assistant"
             )
         tools = row.get("tools")
-        messages = _messages(row, field)
-        if _is_pair(row, field):
-            answered = len(_listed(prompt, "user"))
+        messages = messages_of(row, field)
+        if is_pair(row, field):
+            answered = len(listed(prompt, "user"))
             return self._learned_turns(messages, [_Turn(answered, len(messages))], tools)
         if self._marks_turns(tools):
             return self._learned_marks(messages, tools)
@@ -229,59 +229,6 @@ def _checked(text: LearnedText) -> LearnedText:
     return text
 
 
-def is_chat(row: Mapping[str, Any], field: str) -> bool:
-    """Whether a record has no text in ``field`` but a chat, there or in a usual field."""
-    if isinstance(row.get(field), str):
-        return False
-    if any(isinstance(row.get(name), list) for name in (field, "messages", "conversations")):
-        return True
-    return all(isinstance(row.get(name), str | list) for name in ("prompt", "completion"))
-
-
-def _is_pair(row: Mapping[str, Any], field: str) -> bool:
-    """Whether the messages of a chat are those of its prompt and of its completion."""
-    return not any(isinstance(row.get(name), list) for name in (field, "messages", "conversations"))
-
-
-def last_answer(row: Mapping[str, Any]) -> str | None:
-    """The completion of a record, or what its last message of the assistant says; None where there
-    is none, or no text.
-    """
-    if isinstance(row.get("completion"), str):
-        return row["completion"]
-    _, message = _last_answer(row)
-    content = None if message is None else _message(message)["content"]
-    return content if isinstance(content, str) else None
-
-
-def with_last_answer(row: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """A record of which `last_answer` is a text, with another text in its place and its form
-    kept.
-    """
-    if isinstance(row.get("completion"), str):
-        return {**row, "completion": text}
-    field, answer = _last_answer(row)
-    messages: list[Any] = []
-    for message in row[field]:
-        if message is answer:
-            name = "content" if "role" in message else "value"
-            messages.append({**message, name: text})
-        else:
-            messages.append(message)
-    return {**row, field: messages}
-
-
-def _last_answer(row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
-    """The field that holds the last message of the assistant, and this message; None without."""
-    for field in ("messages", "conversations", "completion"):
-        messages = row.get(field)
-        if not isinstance(messages, list):
-            continue
-        answers = [message for message in messages if _message(message)["role"] == "assistant"]
-        return field, answers[-1] if answers else None
-    return "", None
-
-
 class WrittenSides(NamedTuple):
     """Texts of members and of non-members, and what training took its loss from."""
 
@@ -345,35 +292,3 @@ def _learned_text(template: ChatTemplate, row: Any, name: str) -> LearnedText:
         return template.learned(chat, "text")
     except ValueError as error:
         raise ValueError(f"{name} {error}") from error
-
-
-def _messages(row: Mapping[str, Any], field: str) -> list[dict[str, Any]]:
-    """The messages of a chat, each with role and content."""
-    if isinstance(row.get(field), list):
-        messages = row[field]
-    elif isinstance(row.get("messages"), list):
-        messages = row["messages"]
-    elif isinstance(row.get("conversations"), list):
-        messages = row["conversations"]
-    else:
-        messages = [*_listed(row["prompt"], "user"), *_listed(row["completion"], "assistant")]
-    return [_message(message) for message in messages]
-
-
-def _listed(value: Any, role: str) -> list[Any]:
-    """Messages as they are; a text as one message of ``role``."""
-    return [{"role": role, "content": value}] if isinstance(value, str) else list(value)
-
-
-def _message(message: Any) -> dict[str, Any]:
-    """A message with role and content; those of conversations have from and value."""
-    if isinstance(message, Mapping):
-        if "role" in message:
-            return dict(message)
-        if isinstance(message.get("from"), str) and "value" in message:
-            role = _ROLES.get(message["from"], message["from"])
-            return {"role": role, "content": message["value"]}
-    raise ValueError(
-        "holds a chat with a message that has neither role and content, nor from and value: "
-        f"{str(message)[:40]!r}"
-    )
