@@ -1,4 +1,4 @@
-"""Data sets as arrays, with source, licence and checksum; who is trained on, by fair coins."""
+"""Corpora and their texts, and data as arrays; who is trained on, by fair coins."""
 
 import lazy_loader
 

@@ -16,8 +16,8 @@ from paperlib.audits import audit_features
 from paperlib.audits.features import AdditiveModel
 from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, look_alikes, times_of
 from paperlib.audits.language.texts import TextsAudit
-from paperlib.data.text.insertions import read_insertions
 from paperlib.models.language import train_tokenizer
+from paperlib.reproduction.data.text.insertions import read_insertions
 from paperlib.reproduction.made_up.texts import write_insertions
 from tests.insertions import WORDS, olmo, tokenizer
 from tests.refusals import refused

@@ -16,9 +16,9 @@ from pyarrow import parquet
 from paperlib.data import DataUnavailableError
 from paperlib.data.text import corpora, streams
 from paperlib.data.text.corpora import corpus_files, installed_text, read_documents
-from paperlib.data.text.dialogues import persona_chat
 from paperlib.data.text.formats import ends_within_frame, read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
+from paperlib.reproduction.data.text.dialogues import persona_chat
 from tests.refusals import refused
 
 RECORDS = [

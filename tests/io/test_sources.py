@@ -16,10 +16,10 @@ N, P = "paperlib.reproduction.papers.natural_identifiers", "paperlib.reproductio
 BATCHES, ACCOUNTING = "training/batches.py", "training/private/accounting.py"  # of Poisson sampling
 DP_DATA = (
     "training/config.py",
-    "data/text/dialogues.py",
+    "reproduction/data/text/dialogues.py",
     "reproduction/papers/natural_identifiers/planted.py",
 )
-LANDSCAPE_DATA = ("data/tables/purchase.py",)
+LANDSCAPE_DATA = ("reproduction/data/tables/purchase.py",)
 TRAINS = {
     f"{N}.dp_models": (BATCHES, ACCOUNTING, *DP_DATA),
     "paperlib.reproduction.papers.epsilon_star.landscape_models": (
@@ -28,7 +28,7 @@ TRAINS = {
         *LANDSCAPE_DATA,
     ),
     f"{N}.planted": (BATCHES, "models/language.py"),  # the tokenizer's training
-    f"{P}.text.bench": (BATCHES, ACCOUNTING, "data/text/sets.py"),
+    f"{P}.text.bench": (BATCHES, ACCOUNTING, "reproduction/data/text/sets.py"),
     f"{P}.images.pools": ("training/private/dp.py",),
     f"{P}.tables.pools": (ACCOUNTING,),
     f"{N}.census.corpus": ("generators/identifiers/scan.py",),

@@ -20,7 +20,7 @@ def reached(folder: Path) -> set[Path]:
     return set(source_files(sorted(name for name in names if name.startswith("paperlib."))))
 
 
-@pytest.mark.parametrize("room", ["attacks", "bounds", "data", "generators"])
+@pytest.mark.parametrize("room", ["attacks", "bounds", "data", "generators", "reproduction/data"])
 def test_every_module_is_reached_by_the_tests_of_its_room_or_of_a_paper(room):
     modules = {
         path for path in (ROOT / "paperlib" / room).rglob("*.py") if path.name != "__init__.py"

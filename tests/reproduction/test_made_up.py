@@ -14,14 +14,14 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from paperlib.audits.language.corpus import corpus_identifiers, open_corpus
-from paperlib.data import load
 from paperlib.data.files import MANIFEST, check_sha256, made_up
-from paperlib.data.images import cifar10
-from paperlib.data.registry import load_images
-from paperlib.data.text.dialogues import persona_chat
-from paperlib.data.text.sets import text_documents
 from paperlib.generators.identifiers import PAPER_KINDS
 from paperlib.io.files import file_sha256
+from paperlib.reproduction.data import load
+from paperlib.reproduction.data.images import cifar10
+from paperlib.reproduction.data.registry import load_images
+from paperlib.reproduction.data.text.dialogues import persona_chat
+from paperlib.reproduction.data.text.sets import text_documents
 from paperlib.reproduction.made_up import images, made_up_folder, made_up_variables, models
 from paperlib.reproduction.made_up.models import snapshot
 from tests.refusals import refused

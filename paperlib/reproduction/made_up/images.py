@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core.packages import optional_package
-from paperlib.data.images import celeba, cifar10
+from paperlib.reproduction.data.images import celeba, cifar10
 from paperlib.reproduction.made_up.models import snapshot
 
 _FACES = 400
@@ -40,6 +40,7 @@ def write(folder: Path) -> None:
 
 
 def _write_cifar10(folder: Path) -> None:
+    """The archive of CIFAR-10: noise of 4 by 4 squares in a hue for each class."""
     rng = np.random.default_rng(0)
     size = cifar10.IMAGES_PER_FILE
     classes = len(cifar10.CLASSES)
@@ -50,8 +51,9 @@ def _write_cifar10(folder: Path) -> None:
     ):
         for name in (*cifar10.TRAIN_FILES, cifar10.TEST_FILE):
             labels = rng.permutation(np.arange(size) % classes).astype(np.uint8)
-            patches = rng.integers(70, 171, (size, 3, 4, 4)) + hues[labels][:, :, None, None]
-            pixels = _with_means(patches.astype(np.uint8).repeat(8, axis=2).repeat(8, axis=3))
+            squares = rng.integers(70, 171, (size, 3, 4, 4)) + hues[labels][:, :, None, None]
+            enlarged = squares.astype(np.uint8).repeat(8, axis=2).repeat(8, axis=3)
+            pixels = _with_means(enlarged)
             rows = np.concatenate([labels[:, None], pixels.reshape(size, -1)], axis=1).tobytes()
             entry = tarfile.TarInfo(f"{cifar10.FOLDER}/{name}")
             entry.size = len(rows)
@@ -59,16 +61,17 @@ def _write_cifar10(folder: Path) -> None:
 
 
 def _with_means(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The same images with the mean colours of CIFAR-10, to the pixel as nearly as its loader asks
-    for.
+    """The same images (n, 3, side, side) with the mean colours of CIFAR-10, as nearly as its loader
+    asks for: changed in place.
     """
-    count = pixels[:, 0].size
+    count = pixels[:, 0].size  # pixels of a channel in all images
     for channel, mean in enumerate(cifar10.MEANS):
         missing = round(mean * 255 * count) - int(pixels[:, channel].sum(dtype=np.int64))
         for_all, rest = divmod(missing, count)
-        images = rest // pixels[0, 0].size
-        pixels[:, channel] += np.uint8(for_all % 256)
-        pixels[:images, channel] += np.uint8(1)
+        # As many whole images as the rest has pixels for get 1 more.
+        images_of_rest = rest // pixels[0, 0].size
+        pixels[:, channel] += np.uint8(for_all % 256)  # below 0, the same modulo 256
+        pixels[:images_of_rest, channel] += np.uint8(1)
     return pixels
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.data.tables import adult, purchase
+from paperlib.reproduction.data.tables import adult, purchase
 
 _SMALL_ADULT = (1_400, 700)
 _SMALL_PURCHASE = 1_500
@@ -46,6 +46,7 @@ def _write_purchase(path: Path) -> None:
     shoppers = purchase.generate_purchase100_like(n_train=_SMALL_PURCHASE - 1, n_test=1, seed=1)
     x = np.concatenate([shoppers.train_x, shoppers.test_x]).astype(np.uint8)
     y = np.concatenate([shoppers.train_y, shoppers.test_y]) + 1
+    # The characters of each row behind its label: a comma and a digit for each feature.
     cells = np.empty((_SMALL_PURCHASE, 2 * purchase.FEATURES), dtype=np.uint8)
     cells[:, 0::2] = ord(",")
     cells[:, 1::2] = x + ord("0")
@@ -61,19 +62,22 @@ def _write_purchase(path: Path) -> None:
 
 
 def _people(rows: int, end: str, rng: np.random.Generator) -> str:
-    """Rows in UCI's form; incomes depend on every column, so that there is something to learn."""
-    odds = np.zeros(rows)
+    """Rows in UCI's form, whose label ``end`` closes; incomes depend on every column, so that there
+    is something to learn.
+    """
+    wealth = np.zeros(rows)
     columns: dict[str, NDArray[np.str_]] = {}
     for name in adult.COLUMNS[:-1]:
         share = rng.beta(2, 4, rows)  # small values are likelier, as in the census
-        odds += rng.normal() * share
+        wealth += rng.normal() * share
         if name in _RANGES:
             low, high = _RANGES[name]
-            zero = name.startswith("capital") & (rng.random(rows) < 0.9)
-            columns[name] = np.where(zero, 0, low + share * (high - low)).astype(int).astype(str)
+            is_zero = name.startswith("capital") & (rng.random(rows) < 0.9)
+            values = np.where(is_zero, 0, low + share * (high - low))
+            columns[name] = values.astype(int).astype(str)
         else:
             words = np.array(_WORDS[name].split())
             columns[name] = words[(share * len(words)).astype(int)]
-    rich = odds + rng.normal(0, 0.1, rows) > np.quantile(odds, 0.75)
-    columns["income"] = np.where(rich, adult.LABELS[1] + end, adult.LABELS[0] + end)
+    is_rich = wealth + rng.normal(0, 0.1, rows) > np.quantile(wealth, 0.75)
+    columns["income"] = np.where(is_rich, adult.LABELS[1] + end, adult.LABELS[0] + end)
     return "".join(", ".join(row) + "\n" for row in zip(*columns.values(), strict=True))

@@ -20,10 +20,10 @@ from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.core import MembershipScores
 from paperlib.core.checks import check_at_least, check_in
-from paperlib.data.tables.labelled import load_table
 from paperlib.generators.tabular import TableGenerator
 from paperlib.models import margin_loss
 from paperlib.report import used_data
+from paperlib.reproduction.data.tables.labelled import load_table
 
 
 @dataclass(frozen=True, kw_only=True)

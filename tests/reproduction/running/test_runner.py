@@ -378,7 +378,9 @@ def test_an_interrupted_run_leaves_nothing(tmp_path):
 
 
 def test_a_profile_of_made_up_data_finds_them_and_stays_outside_the_book(tmp_path):
-    body = "from paperlib.data import load\nprint(len(load('adult').train_y), 'people')"
+    body = (
+        "from paperlib.reproduction.data import load\nprint(len(load('adult').train_y), 'people')"
+    )
     project = make_project(tmp_path, people=f"{body}\n{GOOD}")
     (project.notebooks / "profiles" / "small.yaml").write_text("base: default\ndata: made up\n")
     said = []

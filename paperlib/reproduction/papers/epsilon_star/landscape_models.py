@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from paperlib.core.checks import check_at_least
-from paperlib.data import Dataset, load
+from paperlib.data import Dataset
+from paperlib.reproduction.data import load
 from paperlib.reproduction.papers.kept import kept_runs
 from paperlib.reproduction.sweeps import SCHEDULER_VARIABLE
 from paperlib.training import TrainingConfig, fit_ensemble, noise_for

@@ -14,12 +14,12 @@ import numpy as np
 from paperlib.attacks.language import score_candidates
 from paperlib.core import FloatArray
 from paperlib.core.checks import check_at_least, check_choice
-from paperlib.data.text.dialogues import persona_chat
 from paperlib.generators.identifiers import KINDS, generate_identifiers
 from paperlib.generators.identifiers.kinds import checked_kinds
 from paperlib.io import user_cache_folder
 from paperlib.io.files import config_hash
 from paperlib.models.language import load_language_model
+from paperlib.reproduction.data.text.dialogues import persona_chat
 from paperlib.reproduction.papers.kept import kept_runs
 from paperlib.reproduction.papers.natural_identifiers.planted import (
     PlantedConfig,

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from paperlib.core import FloatArray, IntArray
-from paperlib.data.images.pixels import ImageSet
-from paperlib.data.registry import load_images
 from paperlib.models import cross_entropy
 from paperlib.models.devices import default_device
 from paperlib.models.images import classifier_for, image_logits
 from paperlib.models.images.build import as_input
 from paperlib.models.images.networks import PatchFeatures
+from paperlib.reproduction.data.images.pixels import ImageSet
+from paperlib.reproduction.data.registry import load_images
 from paperlib.reproduction.papers.kept import kept_runs
 from paperlib.training import TrainingConfig, fit_dp, fit_ensemble, noise_for
 from paperlib.training.private.accounting import privacy_of

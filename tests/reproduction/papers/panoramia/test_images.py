@@ -16,11 +16,11 @@ from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import over_training_size
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.data.registry import load_images
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import build_image_model, image_logits
 from paperlib.models.images.build import ImageArchitecture
+from paperlib.reproduction.data.registry import load_images
 from paperlib.reproduction.papers.panoramia import results as shared
 from paperlib.reproduction.papers.panoramia.images import models as image_models
 from paperlib.reproduction.papers.panoramia.images import pools as image_stages

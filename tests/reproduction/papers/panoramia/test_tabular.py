@@ -15,8 +15,8 @@ from paperlib.audits.panoramia.pools import Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder
-from paperlib.data.tables import adult
-from paperlib.data.tables.labelled import load_table
+from paperlib.reproduction.data.tables import adult
+from paperlib.reproduction.data.tables.labelled import load_table
 from paperlib.reproduction.papers.panoramia.null import experiment as null
 from paperlib.reproduction.papers.panoramia.tables import pools as tabular
 from paperlib.reproduction.papers.panoramia.tables import tables as tables

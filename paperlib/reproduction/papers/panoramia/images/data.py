@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from paperlib.core import IntArray
 from paperlib.core.checks import check_at_least, check_choice, check_in
-from paperlib.data.images.pixels import ImageSet, Pixels, posterise, shrink
-from paperlib.data.registry import load_images
+from paperlib.reproduction.data.images.pixels import ImageSet, Pixels, posterise, shrink
+from paperlib.reproduction.data.registry import load_images
 
 PARTS = ("generator", "members", "nonmembers", "others")
 _STORED: tuple[str, ...] = ("generator", "members", "others", "nonmembers")
@@ -21,7 +21,7 @@ _AT_ONCE = 4096  # images that are prepared at a time
 class ImageSplit:
     """Which images, and how many go where."""
 
-    dataset: str = "mnist5k"  # a name of ``paperlib.data.registry.IMAGE_SETS``
+    dataset: str = "mnist5k"  # a name of ``paperlib.reproduction.data.registry.IMAGE_SETS``
     side: int | None = 7  # pixels along a side after averaging squares; None keeps the images' own
     levels: int = 5  # grey values per channel, 2 to 256
     generator: int = 1400  # images of D_G, which the generator is trained on

@@ -17,12 +17,12 @@ from paperlib.audits.panoramia.memorization import copies, near_duplicates
 from paperlib.audits.panoramia.pools import Pools, cached_pools, pools_cache, pools_of
 from paperlib.core import FloatArray
 from paperlib.core.checks import check_at_least, check_choice
-from paperlib.data.images.pixels import Pixels, shrink
 from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
 from paperlib.io.sources import code_tag
 from paperlib.models.images.build import image_features
 from paperlib.report import used_data
+from paperlib.reproduction.data.images.pixels import Pixels, shrink
 from paperlib.reproduction.papers.panoramia.images.data import (
     Images,
     ImageSplit,

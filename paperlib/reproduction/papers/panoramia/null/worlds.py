@@ -18,11 +18,11 @@ from paperlib.audits.panoramia.pools import REAL, add_helpers, pools_cache
 from paperlib.audits.panoramia.table_models import Learning, losses, train
 from paperlib.core import FloatArray, IntArray
 from paperlib.core.checks import check_at_least, check_choice
-from paperlib.data.text.sets import text_documents
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
 from paperlib.io.sources import code_tag
 from paperlib.report import used_data
+from paperlib.reproduction.data.text.sets import text_documents
 from paperlib.reproduction.papers.panoramia.images.data import ImageSplit
 from paperlib.reproduction.papers.panoramia.images.models import parse_targets, train_target
 from paperlib.reproduction.papers.panoramia.images.pools import (

@@ -24,7 +24,6 @@ from paperlib.audits.panoramia.pools import (
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
 from paperlib.core import FloatArray
 from paperlib.core.checks import check_at_least, check_choice
-from paperlib.data.tables.labelled import LabelledTable, load_table
 from paperlib.generators.table_filter import (
     ConfidentlySynthetic,
     FilteredGenerator,
@@ -39,6 +38,7 @@ from paperlib.generators.tabular import (
     checked_columns,
 )
 from paperlib.io.sources import code_tag
+from paperlib.reproduction.data.tables.labelled import LabelledTable, load_table
 from paperlib.reproduction.papers.panoramia.tables.shadows import (
     OFFLINE,
     STRONGER,

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from paperlib.core import IntArray
 from paperlib.core.checks import check_in
-from paperlib.data.text.sets import text_documents
 from paperlib.generators.text import ChunkTraining
 from paperlib.models.language import train_tokenizer
+from paperlib.reproduction.data.text.sets import text_documents
 from paperlib.training import TrainingConfig, noise_for
 
 _SHARED = ("generator", "members", "nonmembers", "others")  # roles that may share documents

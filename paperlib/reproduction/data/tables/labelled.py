@@ -8,7 +8,7 @@ from functools import lru_cache
 import pandas as pd
 
 from paperlib.core.checks import check_choice
-from paperlib.data.tables import adult, randhie
+from paperlib.reproduction.data.tables import adult, randhie
 
 LABELS: Mapping[str, tuple[str, ...]] = {"randhie": ("visits",), "adult": ("occupation", "income")}
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paperlib.data import DataUnavailableError, load
-from paperlib.data.tables import adult, purchase
+from paperlib.data import DataUnavailableError
 from paperlib.io.files import DownloadError
+from paperlib.reproduction.data import load
+from paperlib.reproduction.data.tables import adult, purchase
 from tests.refusals import refused
 
 WORKCLASSES = ("Private", "State-gov", "?", "Self-emp-inc")

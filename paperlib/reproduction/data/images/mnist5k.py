@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.core.packages import optional_package
-from paperlib.data.images.pixels import ImageSet
+from paperlib.reproduction.data.images.pixels import ImageSet
 
 SHA256 = "809ec085d551285cf9efad12c42a6aead98c62f96eb9936cc5b778870773e50d"
 SOURCE = (

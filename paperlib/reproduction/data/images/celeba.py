@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from paperlib.core.checks import check_at_least
 from paperlib.data.files import unavailable
-from paperlib.data.images.pixels import ImageSet, Pixels
 from paperlib.io import data_folder
 from paperlib.io.files import file_sha256
 from paperlib.io.progress import progress_bar
+from paperlib.reproduction.data.images.pixels import ImageSet, Pixels
 
 SOURCE = "Liu, Luo, Wang and Tang (2015), Deep learning face attributes in the wild, CelebA"
 LICENCE = "non-commercial research; may not be passed on, so it is never fetched"

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.data.files import check_sha256, contents, data_file, unavailable
-from paperlib.data.images.pixels import ImageSet, Pixels
 from paperlib.io import data_folder
 from paperlib.io.files import DownloadError, fetch, file_sha256
+from paperlib.reproduction.data.images.pixels import ImageSet, Pixels
 
 SOURCE = "Krizhevsky (2009), Learning multiple layers of features from tiny images, CIFAR-10"
 LICENCE = "none stated; made for research, cite Krizhevsky (2009)"

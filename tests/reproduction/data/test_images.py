@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from paperlib.data.images import celeba, cifar10
-from paperlib.data.images.pixels import check_images, posterise, shrink
-from paperlib.data.registry import load_images
+from paperlib.reproduction.data.images import celeba, cifar10
+from paperlib.reproduction.data.images.pixels import check_images, posterise, shrink
+from paperlib.reproduction.data.registry import load_images
 from tests.refusals import refused
 
 RNG = np.random.default_rng(0)

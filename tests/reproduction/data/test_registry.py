@@ -8,14 +8,15 @@ import sys
 import numpy as np
 import pytest
 
-from paperlib.data import Dataset, DataUnavailableError, load, load_images
+from paperlib.data import Dataset, DataUnavailableError
 from paperlib.data.dataset import membership_split
-from paperlib.data.images import cifar10
-from paperlib.data.registry import REGISTRY
-from paperlib.data.tables import adult, purchase
-from paperlib.data.tables import randhie as module
-from paperlib.data.text import sets as texts
 from paperlib.io.files import DownloadError, OutputError, fetch
+from paperlib.reproduction.data import load, load_images
+from paperlib.reproduction.data.images import cifar10
+from paperlib.reproduction.data.registry import REGISTRY
+from paperlib.reproduction.data.tables import adult, purchase
+from paperlib.reproduction.data.tables import randhie as module
+from paperlib.reproduction.data.text import sets as texts
 from tests.refusals import refused
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from paperlib.data.files import DataUnavailableError
-from paperlib.data.text.insertions import TOAA, read_insertions
+from paperlib.reproduction.data.text.insertions import TOAA, read_insertions
 from paperlib.reproduction.made_up.texts import write_insertions
 from tests.refusals import refused
 

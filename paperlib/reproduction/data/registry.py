@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from paperlib.core.checks import check_choice
 from paperlib.data.dataset import Dataset
-from paperlib.data.images.celeba import load_celeba
-from paperlib.data.images.cifar10 import load_cifar10, load_cifar10_part
-from paperlib.data.images.mnist5k import load_mnist5k
-from paperlib.data.images.pixels import ImageSet
-from paperlib.data.tables import adult, purchase, randhie
+from paperlib.reproduction.data.images.celeba import load_celeba
+from paperlib.reproduction.data.images.cifar10 import load_cifar10, load_cifar10_part
+from paperlib.reproduction.data.images.mnist5k import load_mnist5k
+from paperlib.reproduction.data.images.pixels import ImageSet
+from paperlib.reproduction.data.tables import adult, purchase, randhie
 
 Loaded = TypeVar("Loaded")
 
