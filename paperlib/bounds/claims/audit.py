@@ -1,15 +1,18 @@
-"""The test of a claimed trade-off curve from one training run, in the order of the adaptive
-search.
+"""The test of a claimed trade-off curve from one training run or several, in the order of the
+adaptive search.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.bounds.claims.bets import highest_stake, limits_of
-from paperlib.bounds.claims.curves import ClaimedCurve, Profile, gaussian_profile
+from paperlib.bounds.claims.curves import ClaimedCurve, gaussian_profile
+from paperlib.bounds.claims.detection import ClaimLimit, limit_of_claim
+from paperlib.bounds.claims.families import ClaimTest
 from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.fair_coins import (
     adjacency_of,
@@ -17,20 +20,19 @@ from paperlib.bounds.one_run.fair_coins import (
     score_facts,
     score_warnings,
 )
-from paperlib.core.checks import FloatArray, check_confidence
+from paperlib.core.checks import check_confidence
 from paperlib.core.direction import check_scores, reversed_direction
 from paperlib.core.options import Design
-from paperlib.core.results import AuditResult
+from paperlib.core.results import AuditResult, json_ready
 from paperlib.core.scores import MembershipScores
 from paperlib.words import directions
 from paperlib.words.audits import claimed_curves as words
 from paperlib.words.designs import CONDITIONS
 
-# Claims that are tested one after the other, the most private first, until one holds. Each grid is
-# fixed, so that the last refuted claim has the confidence of a single test.
-_MU = np.arange(1, 301) / 50
-_NOISE = 1.1 ** np.arange(14.0, -15.0, -1.0)
-_AT_ONCE = 8  # curves of a grid in one pass over the guesses
+# Least private claims of the cells, the most private cell first (`families`).
+_MU = 0.02 * 1.1 ** np.arange(60.0)  # up to 5.5
+_NOISE = 1.1 ** np.arange(14.0, -15.0, -1.0)  # of the claimed noise: from 3.8 times to .26 times
+_SIMULATED = 200_000  # examples up to which the limit of detection takes seconds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +48,7 @@ class CurveResult(AuditResult):
             smaller mu. It holds at the confidence by itself.
         noise_share: Every noise of at least so many times the claimed one is refuted, together at
             the confidence; None where none is, or the claim has no noise.
+        runs: Number of training runs.
     """
 
     claimed: str
@@ -53,10 +56,31 @@ class CurveResult(AuditResult):
     refuted: bool
     mu: float
     noise_share: float | None
+    runs: int = 1
+    _limit: Callable[[], ClaimLimit] | None = None
 
     @property
     def headline(self) -> str:
         return words.headline(self)
+
+    @cached_property
+    def detection(self) -> ClaimLimit | None:
+        """How much less noise than claimed the audit would have shown, simulated when asked for;
+        None without a noise, and of more than 200,000 examples.
+        """
+        return None if self._limit is None else self._limit()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        # Where `detection` was asked for, it is kept among the attributes.
+        detection = vars(self).get("detection")
+        return self.notes if detection is None else (*self.notes, detection.sentence)
+
+    def seen(self) -> str:
+        return "" if self.detection is None else self.detection.sentence
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "detection": json_ready(self.detection)}
 
 
 def audit_curve(
@@ -97,73 +121,60 @@ def audit_curve(
     """
     refusals = directions.refusals(reversed_direction(check_scores("scores", scores)))
     error = 1 - check_confidence(confidence)
-    adjacency = adjacency_of(design)
-    if claimed.is_add_remove and adjacency != "add/remove":
-        raise ValueError(words.other_adjacency(claimed.name, design))
+    check_adjacency(claimed, design)
     scores = fair_game(scores, design, seed=seed)
-    right = _guesses(scores, seed)
-    total = len(scores)
-
-    def refuted(profiles: list[Profile]) -> NDArray[np.bool_]:
-        return np.asarray(highest_stake(right, limits_of(profiles, total, error)) >= 1)
-
-    stake = float(highest_stake(right, limits_of([claimed.profile], total, error))[0])
-    p_value = min(1.0, error / stake)
-    noise_share = None
-    if claimed.with_noise is not None:
-        noise_share = _last_refuted(_NOISE, claimed.with_noise, refuted)
-    mu = _last_refuted(_MU, gaussian_profile, refuted) or 0.0
+    test = ClaimTest(right_guesses(scores, seed), len(scores), error)
     return CurveResult(
-        epsilon=None,
-        delta=0.0,
-        confidence=confidence,
-        total=total,
-        guesses=right.size,
-        correct=int(np.count_nonzero(right)),
-        ceiling=None,
-        claim=words.claim(claimed.name, p_value, confidence, adjacency, refuted=stake >= 1),
+        **tested(test, claimed, design),
         condition=CONDITIONS[design],
         assumptions=words.assumptions(design),
         refusals=refusals,
         warnings=score_warnings(scores, design),
-        notes=words.notes(mu, noise_share, confidence),
         **score_facts(scores, design),
-        claimed=claimed.name,
-        p_value=p_value,
-        refuted=stake >= 1,
-        mu=mu,
-        noise_share=noise_share,
     )
 
 
-def _guesses(scores: MembershipScores, seed: int) -> NDArray[np.bool_]:
+def check_adjacency(claimed: ClaimedCurve, design: Design) -> None:
+    """Refuse (ValueError) a curve of another adjacency than the design tests."""
+    if claimed.is_add_remove and adjacency_of(design) != "add/remove":
+        raise ValueError(words.other_adjacency(claimed.name, design))
+
+
+def tested(test: ClaimTest, claimed: ClaimedCurve, design: Design) -> dict[str, Any]:
+    """The fields of a `CurveResult` that the guesses settle."""
+    p_value, confidence = test.p_value(claimed.profile), 1 - test.error
+    refuted = p_value <= test.error
+    mu = test.last_refuted(_MU, gaussian_profile) or 0.0
+    noise_share, limit = None, None
+    if claimed.with_noise is not None:
+        noise_share = test.last_refuted(_NOISE, claimed.with_noise)
+        if test.total <= _SIMULATED:
+            limit = partial(limit_of_claim, claimed.with_noise, test.total, confidence=confidence)
+    return {
+        "epsilon": None,
+        "delta": 0.0,
+        "confidence": confidence,
+        "total": test.total,
+        "guesses": test.right.size,
+        "correct": int(np.count_nonzero(test.right)),
+        "ceiling": None,
+        "claim": words.claim(
+            claimed.name, p_value, confidence, adjacency_of(design), refuted=refuted
+        ),
+        "notes": words.notes(mu, noise_share, confidence),
+        "claimed": claimed.name,
+        "p_value": p_value,
+        "refuted": refuted,
+        "mu": mu,
+        "noise_share": noise_share,
+        "_limit": limit,
+    }
+
+
+def right_guesses(scores: MembershipScores, seed: int) -> NDArray[np.bool_]:
     """Whether each guess of the adaptive order is right, shape (guesses,)."""
     values, labels = scores.oriented().pooled()
     # Coins for ties, from another stream of the seed than a game.
     coins = np.random.default_rng([seed, 1]).random(values.size)
     ranks = np.argsort(np.lexsort((coins, values))).astype(np.float64)
     return reveal(ends_of(ranks), labels).right
-
-
-def _last_refuted(
-    grid: FloatArray,
-    profile_at: Callable[[float], Profile],
-    refuted: Callable[[list[Profile]], NDArray[np.bool_]],
-) -> float | None:
-    """The last value of the grid, the most private first, up to which all claims are refuted; None
-    where the first one is not.
-    """
-    last = None
-    for values in _pieces(grid):
-        are_refuted = refuted([profile_at(value) for value in values])
-        if not are_refuted.all():
-            first_kept = int(np.argmin(are_refuted))
-            return values[first_kept - 1] if first_kept else last
-        last = values[-1]
-    return last
-
-
-def _pieces(grid: FloatArray) -> Iterator[list[float]]:
-    """The values of a grid in their order, a few at once."""
-    for start in range(0, grid.size, _AT_ONCE):
-        yield [float(value) for value in grid[start : start + _AT_ONCE]]

@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.bounds.claims.curves import Profile
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, IntArray
 
 # Mean failures m delta(e) at the log-odds that are bet on, beyond those that no log-odds avoid, and
 # what share of the error each pays; the stake starts with the rest. Few log-odds leave each a large
-# limit. The first pays for many guesses that are little better than chance, the last for a few that
-# are nearly sure. Fixed before any score is seen; every choice is valid.
-_FAILURES = np.array([5.0, 1.0, 0.2, 0.02])
-_SHARES = np.array([0.28, 0.2, 0.12, 0.04])
+# limit. The first pays for many guesses that are little better than chance, the last for a dozen
+# that are nearly sure, which a leak of few records gives. Fixed before any score is seen; every
+# choice is valid.
+_FAILURES = np.array([5.0, 1.0, 0.2, 0.02, 0.002])
+_SHARES = np.array([0.26, 0.18, 0.1, 0.05, 0.02])
 _LARGEST = 60.0  # nats; log-odds that are searched
 _LARGEST_BET = 1.0  # reaches the error from nothing
-_RIGHT, _WRONG = 4.0, 0.2  # guesses counted before the first
+_RIGHT, _WRONG = 6.0, 0.2  # guesses counted before the first
 _HALF_LIFE = 200.0  # guesses after which one counts half in the accuracy that is expected
 _SINGLE = 200  # guesses whose bets are chosen one by one; then a block for each so many
 
@@ -59,34 +60,43 @@ def _log_odds(profile: Profile, total: int) -> FloatArray:
     return np.asarray(high)
 
 
-def highest_stake(right: NDArray[np.bool_], limits: Limits) -> FloatArray:
-    """The highest stake against each curve, shape (curves,).
+def highest_stake(
+    right: NDArray[np.bool_], limits: Limits, guesses: IntArray | None = None
+) -> FloatArray:
+    """The highest stake against each curve, shape (curves,), or in each audit, shape (audits,).
 
     Args:
         right: Whether each guess is right, shape (n,), in an order in which every guess, and
             whether it is made, depends on the output and on earlier coins alone. Tied examples
-            stand in an order that knows no coins.
+            stand in an order that knows no coins. Of several audits and a single curve: shape
+            (audits, n).
         limits: Of as many examples as the audit has, looks and abstentions included.
+        guesses: Guesses of each audit, shape (audits,), where some have fewer than n; what stands
+            behind them is not read.
     """
-    stake = limits.start.copy()
+    rows = np.atleast_2d(right)
+    stake = np.zeros(max(len(rows), limits.start.size)) + limits.start
     highest = stake.copy()
-    hits, guesses = _RIGHT, _RIGHT + _WRONG
+    hits, made = np.full(len(rows), _RIGHT), np.full(len(rows), _RIGHT + _WRONG)
     start = 0
-    while start < right.size:
+    while start < rows.shape[1]:
         size = 1 + start // _SINGLE
-        block = right[start : start + size]
-        wins, losses = _bets(stake, hits / guesses, limits)
-        path = _stakes(stake, block, wins, losses)
+        block = rows[:, start : start + size]
+        wins, losses = _bets(stake, hits / made, limits)
+        steps = np.where(block, wins[:, None], -losses[:, None])
+        if guesses is not None:
+            steps[np.arange(start, start + block.shape[1]) >= guesses[:, None]] = 0.0
+        path = _stakes(stake, steps, losses)
         stake = path[:, -1]
         highest = np.maximum(highest, path.max(axis=1))
-        kept = 0.5 ** (block.size / _HALF_LIFE)
-        hits = _RIGHT + kept * (hits - _RIGHT) + np.count_nonzero(block)
-        guesses = (_RIGHT + _WRONG) + kept * (guesses - _RIGHT - _WRONG) + block.size
+        kept = 0.5 ** (block.shape[1] / _HALF_LIFE)
+        hits = _RIGHT + kept * (hits - _RIGHT) + np.count_nonzero(block, axis=1)
+        made = (_RIGHT + _WRONG) + kept * (made - _RIGHT - _WRONG) + block.shape[1]
         start += size
     return highest
 
 
-def _bets(stake: FloatArray, accuracy: float, limits: Limits) -> tuple[FloatArray, FloatArray]:
+def _bets(stake: FloatArray, accuracy: FloatArray, limits: Limits) -> tuple[FloatArray, FloatArray]:
     """What a right guess wins and a wrong one loses: the bets of fastest growth (Kelly) within the
     limits, lower log-odds first; they lose less than the stake.
     """
@@ -99,17 +109,14 @@ def _bets(stake: FloatArray, accuracy: float, limits: Limits) -> tuple[FloatArra
     return wins, losses
 
 
-def _stakes(
-    stake: FloatArray, block: NDArray[np.bool_], wins: FloatArray, losses: FloatArray
-) -> FloatArray:
-    """The stakes after each guess of a block with one bet, shape (curves, guesses); a stake that
+def _stakes(stake: FloatArray, steps: FloatArray, losses: FloatArray) -> FloatArray:
+    """The stakes after each guess of a block with one bet, shape (rows, guesses); a stake that
     cannot lose the bet again is kept until the block ends.
     """
-    steps = np.where(block, wins[:, None], -losses[:, None])
     path = np.asarray(stake[:, None] + np.cumsum(steps, axis=1))
     is_short = path < losses[:, None]
-    rows = np.flatnonzero(is_short.any(axis=1))
-    for row in rows:
-        first = int(np.argmax(is_short[row]))
-        path[row, first:] = path[row, first]
-    return path
+    is_short[:, -1] = True  # nothing is left to be kept
+    first: IntArray = np.argmax(is_short, axis=1)[:, None]
+    last = np.take_along_axis(path, first, axis=1)
+    places: IntArray = np.arange(path.shape[1], dtype=np.int64)
+    return np.where(places > first, last, path)

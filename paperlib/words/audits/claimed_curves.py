@@ -10,6 +10,7 @@ from paperlib.words.designs import GUESSED, THE_PROCEDURE, score_assumptions
 
 if TYPE_CHECKING:
     from paperlib.bounds.claims.audit import CurveResult
+    from paperlib.bounds.claims.detection import ClaimLimit
 
 TITLE = "The claimed trade-off curve"
 PURPOSE = (
@@ -67,6 +68,25 @@ def notes(mu: float, noise_share: float | None, confidence: float) -> tuple[str,
             f"refuted, with confidence {confidence:g} for all together."
         )
     return tuple(sentences)
+
+
+def detection(limit: "ClaimLimit") -> str:
+    """How much less noise than claimed an audit would have shown, and what that does not cover."""
+    low, high = round_down(limit.low), round_up(limit.high)
+    simulated = (
+        f"({limit.shown} of {limit.simulations} simulated; 95 % interval {low:.3f} to {high:.3f})"
+    )
+    if limit.factor is None:
+        return (
+            f"With a noise 9.8 times smaller than claimed, this audit would have refuted the claim "
+            f"in less than {100 * limit.power:g} % of cases {simulated}: it says little of the "
+            "claim."
+        )
+    return (
+        f"With a noise {round_up(limit.factor, 2):g} times smaller than claimed and the strongest "
+        f"attack, this audit would have refuted the claim in {100 * limit.power:g} % of cases "
+        f"{simulated}. A weaker attack needs more."
+    )
 
 
 def assumptions(design: Design) -> tuple[str, ...]:

@@ -1,0 +1,110 @@
+"""Claims in their order, such as those of more and more noise: how far one audit refutes them.
+
+(Book, the claim of an accountant: claims of more noise.) The claims are cut into cells, and all of
+a cell are tested by the bets against its least private claim: a more private one lets a bet win
+less beyond its odds, so its p-value is lower. The cells are read from the most private one on, and
+reading ends at the first cell that is not refuted as a whole. So the one true claim that could be
+refuted first is tested once, in its own cell.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.bounds.claims.bets import Limits, highest_stake, limits_of
+from paperlib.bounds.claims.curves import Profile
+from paperlib.core import FloatArray
+
+_AT_ONCE = 4  # cells in the first pass over the guesses; then twice as many in each
+_MOST_AT_ONCE = 32
+_HALVINGS = 8  # of the cell in which the refuted claims end
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimTest:
+    """The guesses of one audit, which curves are tested on."""
+
+    right: NDArray[np.bool_]  # whether each guess is right, as for `highest_stake`, shape (n,)
+    total: int  # examples of the audit, looks and abstentions included
+    error: float  # of each test, in (0, 1)
+
+    def p_value(self, profile: Profile) -> float:
+        """Largest chance of so strong an attack within the curve, in (0, 1]."""
+        stake = float(highest_stake(self.right, self._limits([profile]))[0])
+        return min(1.0, self.error / stake)
+
+    def refutes(self, profile: Profile) -> bool:
+        """Whether the p-value is at most the error."""
+        return bool(highest_stake(self.right, self._limits([profile]))[0] >= 1)
+
+    def last_refuted(
+        self, grid: FloatArray, profile_at: Callable[[float], Profile]
+    ) -> float | None:
+        """The value up to which all claims are refuted, together at the error; None where the
+        first value of the grid is not.
+
+        Args:
+            grid: Least private values of the cells, the most private one first, fixed before any
+                score is seen.
+            profile_at: The profile of the claim with a value; that of a more private one is
+                nowhere above.
+        """
+        last = None
+        for values in _pieces(grid):
+            limits = self._limits([profile_at(value) for value in values])
+            stakes = highest_stake(self.right, limits)
+            whole = int(np.argmin(np.append(stakes >= 1, False)))  # cells refuted before one is not
+            if whole:
+                last = values[whole - 1]
+            if whole == len(values):
+                continue
+            if last is None:
+                return None
+            bets = _BetsOfCell(limits, whole, float(stakes[whole]), self.total, profile_at)
+            return _end_in_cell(last, values[whole], bets.refute)
+        return last
+
+    def _limits(self, profiles: list[Profile]) -> Limits:
+        return limits_of(profiles, self.total, self.error)
+
+
+@dataclass(frozen=True, eq=False)
+class _BetsOfCell:
+    """The bets against the least private claim of a cell, and what they reached."""
+
+    limits: Limits
+    row: int  # of the cell in the limits
+    stake: float  # the highest one
+    total: int  # examples of the audit
+    profile_at: Callable[[float], Profile]  # of the claim with a value
+
+    def refute(self, value: float) -> bool:
+        """Whether they refute another claim of the cell."""
+        delta = self.profile_at(value)(self.limits.log_odds[self.row])
+        paid = self.total * float(np.sum(self.limits.largest[self.row] * delta))
+        return float(self.limits.start[self.row]) + paid <= self.limits.error * self.stake
+
+
+def _end_in_cell(refuted: float, kept: float, is_refuted: Callable[[float], bool]) -> float:
+    """The value of a cell at which the refuted claims end, from the refuted side; the cell lies
+    between a refuted value and one that is kept.
+    """
+    if not is_refuted(refuted):  # by the bets of this cell; those of the cell before did refute it
+        return refuted
+    for _ in range(_HALVINGS):
+        middle = (refuted + kept) / 2
+        if is_refuted(middle):
+            refuted = middle
+        else:
+            kept = middle
+    return refuted
+
+
+def _pieces(grid: FloatArray) -> Iterator[list[float]]:
+    """The values of a grid in their order, a few at once and then more."""
+    start, size = 0, _AT_ONCE
+    while start < grid.size:
+        yield [float(value) for value in grid[start : start + size]]
+        start, size = start + size, min(2 * size, _MOST_AT_ONCE)
