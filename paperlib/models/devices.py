@@ -17,7 +17,11 @@ def as_tensor(values: Any) -> Tensor:
 
 
 def check_labels(labels: Any, classes: int, count: int | None = None) -> Tensor:
-    """Return labels as an int64 tensor of class numbers, shape (n,)."""
+    """Labels, shape (n,), as an int64 tensor of class numbers from 0 to ``classes`` - 1.
+
+    Raises:
+        ValueError: Another number of axes, other numbers, or not ``count`` labels where it is said.
+    """
     values = as_tensor(labels)
     if values.ndim != 1:
         raise ValueError(f"labels: expected a 1-D array, got shape {tuple(values.shape)}")
@@ -35,7 +39,11 @@ def check_labels(labels: Any, classes: int, count: int | None = None) -> Tensor:
 
 
 def default_device(device: torch.device | str | None = None) -> torch.device:
-    """The device asked for; with None, CUDA where there is one, else the CPU."""
+    """The device asked for; with None, CUDA where there is one, else the CPU.
+
+    Raises:
+        ValueError: A device that torch does not know, or that this machine does not have.
+    """
     name = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         torch.empty(0, device=name)
@@ -66,9 +74,9 @@ def fast_products(*, allowed: bool = True) -> Iterator[None]:
     """Products of float32 matrices on a GPU's tensor cores (TF32, 10 bits of mantissa), not on a
     CPU.
     """
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = before or allowed
+    allowed_before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = allowed_before or allowed
     try:
         yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+        torch.backends.cuda.matmul.allow_tf32 = allowed_before

@@ -61,6 +61,12 @@ def load_language_model(
             bitsandbytes: linear layers but the last keep weights of 8 bits).
         device: "cpu", "cuda:0", ..., or "auto": all GPUs, through accelerate. None takes CUDA or
             the CPU.
+        revision: Commit, branch or tag on the hub; None takes its main branch.
+
+    Raises:
+        ValueError: Files that are missing or damaged, code of the model's own, a model that sees
+            tokens to come, or an unknown dtype or device.
+        ModuleNotFoundError: A package that the model, dtype or device needs.
     """
     check_choice("dtype", dtype, DTYPES)
     target = device if device == "auto" else str(default_device(device))
@@ -102,7 +108,11 @@ def load_language_model(
 
 
 def check_causal(model: Any, where: str) -> None:
-    """Refuse (ValueError) a model in which a token sees those behind it, as in BERT."""
+    """Refuse (ValueError) a model in which a token sees those behind it, as in BERT.
+
+    ``where`` begins the message, such as "name: in a/folder".
+    """
+    # Two texts that differ in their last token alone: the others' logits may not.
     device = model.get_input_embeddings().weight.device
     tokens = torch.tensor(
         [[1, 2, 3, 4], [1, 2, 3, 5]], device="cpu" if device.type == "meta" else device
@@ -114,7 +124,11 @@ def check_causal(model: Any, where: str) -> None:
 
 
 def parameter_count(name: str | Path) -> int:
-    """Number of parameters of a model of the hub or in a folder, from its config.json alone."""
+    """Number of parameters of a model of the hub or in a folder, from its config.json alone.
+
+    Raises:
+        ValueError: A config that is missing or damaged.
+    """
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(_config(name), **NO_REMOTE_CODE)
         return int(model.num_parameters())
@@ -135,6 +149,7 @@ def model_stamp(name: str | Path) -> dict[str, Any]:
 
 
 def _config(name: str | Path) -> Any:
+    """The model's config.json as transformers reads it; failures are a ValueError of one line."""
     with _failures_in_one_line(name):
         return transformers.AutoConfig.from_pretrained(str(name), **NO_REMOTE_CODE)
 
@@ -207,6 +222,7 @@ def _lacking(folder: Path) -> list[str]:
 
 
 def _need(package: str, purpose: str) -> None:
+    """Refuse to go on without a package that transformers would miss later, in many lines."""
     if find_spec(package) is None:
         raise ModuleNotFoundError(f"{purpose} needs {package}: pip install {package}", name=package)
 
@@ -236,7 +252,10 @@ def train_tokenizer(
     texts: Iterable[str], vocabulary: int, *, context: int
 ) -> "transformers.PreTrainedTokenizerFast":
     """A byte-level BPE tokenizer like GPT-2's: 256 bytes, a token for the end of a text, and
-    more.
+    more, up to ``vocabulary`` tokens; ``context`` is the most that a model takes at once.
+
+    Raises:
+        ValueError: A vocabulary below 257.
     """
     check_at_least(257, vocabulary=vocabulary)
     bpe = Tokenizer(models.BPE())

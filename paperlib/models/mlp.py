@@ -99,7 +99,9 @@ class MLP:
         return nn.Sequential(*layers[:-1])
 
     def flat(self, module: nn.Module) -> Tensor:
-        """The parameters of a module made by ``module``, shape (size,)."""
+        """The parameters of a module made by ``module``, shape (size,), laid out as `views` reads
+        them.
+        """
         linears = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
         vectors: list[Tensor] = []
         for layer in linears:

@@ -72,7 +72,12 @@ def build_image_model(architecture: ImageArchitecture) -> nn.Module:
 
 
 def classifier_for(images: Any, name: str, outputs: int, **options: Any) -> nn.Module:
-    """The classifier of an `ImageArchitecture` for images of shape (n, channels, side, side)."""
+    """The classifier of an `ImageArchitecture` for images of shape (n, channels, side, side);
+    ``options`` are its further settings.
+
+    Raises:
+        ValueError: A name or an option that `ImageArchitecture` refuses, or too small a side.
+    """
     _, channels, side, _ = images.shape
     architecture = ImageArchitecture(
         name=name, channels=channels, side=side, outputs=outputs, **options
@@ -91,19 +96,30 @@ def parameters_of(architecture: ImageArchitecture) -> int:
         return sum(values.numel() for values in model.parameters())
 
 
-def _small(make: Callable[..., nn.Module], a: ImageArchitecture) -> nn.Module:
-    return make(a.channels, a.side, a.outputs, a.width)
+def _small(make: Callable[..., nn.Module], shape: ImageArchitecture) -> nn.Module:
+    """A network of our own that takes a width."""
+    return make(shape.channels, shape.side, shape.outputs, shape.width)
 
 
-def _wide(depth: int, width: int, a: ImageArchitecture) -> nn.Module:
-    return WideResNet(depth, width, a.channels, a.outputs, group_norm=a.group_norm)
+def _wide(depth: int, width: int, shape: ImageArchitecture) -> nn.Module:
+    """WRN-depth-width, for images of any side."""
+    return WideResNet(depth, width, shape.channels, shape.outputs, group_norm=shape.group_norm)
 
 
-def _resnet(name: str, a: ImageArchitecture) -> nn.Module:
+def _cnn4(shape: ImageArchitecture) -> nn.Module:
+    return cnn4(shape.channels, shape.side, shape.outputs, shape.width, group_norm=shape.group_norm)
+
+
+def _resnet(name: str, shape: ImageArchitecture) -> nn.Module:
     from paperlib.models.images.resnet import resnet  # torchvision takes seconds to import
 
     return resnet(
-        name, a.channels, a.side, a.outputs, group_norm=a.group_norm, pretrained=a.pretrained
+        name,
+        shape.channels,
+        shape.side,
+        shape.outputs,
+        group_norm=shape.group_norm,
+        pretrained=shape.pretrained,
     )
 
 
@@ -163,18 +179,18 @@ def pretrained_classifier(
     return PretrainedClassifier(model, settings["input_size"][-1], mean, std)
 
 
-def _vit_small(a: ImageArchitecture) -> nn.Module:
+def _vit_small(shape: ImageArchitecture) -> nn.Module:
     """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave
     few.
     """
-    if a.pretrained:
-        return pretrained_classifier(_VIT, a.outputs, seed=a.seed)
+    if shape.pretrained:
+        return pretrained_classifier(_VIT, shape.outputs, seed=shape.seed)
     return optional_package("timm", "images", "vit-small").create_model(
         _VIT,
-        img_size=a.side,
-        patch_size=16 if a.side > SMALL_SIDE else max(1, a.side // 8),
-        in_chans=a.channels,
-        num_classes=a.outputs,
+        img_size=shape.side,
+        patch_size=16 if shape.side > SMALL_SIDE else max(1, shape.side // 8),
+        in_chans=shape.channels,
+        num_classes=shape.outputs,
     )
 
 
@@ -187,7 +203,7 @@ ARCHITECTURES: Mapping[str, Callable[[ImageArchitecture], nn.Module]] = MappingP
         "cosine": partial(_small, cosine),
         "cosine-mlp": partial(_small, partial(cosine, hidden=64)),
         "cnn": partial(_small, cnn),
-        "cnn4": lambda a: cnn4(a.channels, a.side, a.outputs, a.width, group_norm=a.group_norm),
+        "cnn4": _cnn4,
         "resnet18": partial(_resnet, "resnet18"),
         "resnet50": partial(_resnet, "resnet50"),
         "resnet101": partial(_resnet, "resnet101"),
@@ -203,6 +219,9 @@ ARCHITECTURES: Mapping[str, Callable[[ImageArchitecture], nn.Module]] = MappingP
 def as_input(images: Any) -> Tensor:
     """uint8 pixels (n, channels, side, side) as float32 from -1 to 1: what every classifier here
     takes.
+
+    Raises:
+        ValueError: Another type or number of axes.
     """
     pixels = as_tensor(images)
     if pixels.dtype != torch.uint8 or pixels.ndim != 4:
@@ -214,27 +233,33 @@ def as_input(images: Any) -> Tensor:
 
 
 def image_logits(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
-    """Logits of uint8 images, shape (n, outputs), float32, on the CPU; the module's mode stays as
-    it was.
+    """Logits of uint8 images (n, channels, side, side), shape (n, outputs), float32, on the CPU;
+    the module's mode stays as it was.
+
+    Raises:
+        ValueError: Images that `as_input` refuses.
     """
     return _collected(module, images, batch, module)
 
 
 def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
-    """Inputs of the last linear layer, shape (n, features): the model's representation of each
-    image.
+    """Inputs of the last linear layer, shape (n, features), float32, on the CPU: the model's
+    representation of each uint8 image (n, channels, side, side).
+
+    Raises:
+        ValueError: A module without a linear layer, or images that `as_input` refuses.
     """
     linears = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
     if not linears:
         raise ValueError("module: expected one with a linear layer at its end")
-    seen: list[Tensor] = []
+    last_inputs: list[Tensor] = []  # what the hook saw in the latest pass
     hook = linears[-1].register_forward_hook(
-        lambda _, inputs, __: seen.append(inputs[0].flatten(1))
+        lambda _, inputs, __: last_inputs.append(inputs[0].flatten(1))
     )
 
     def features(x: Tensor) -> Tensor:
         module(x)
-        return seen.pop()
+        return last_inputs.pop()
 
     try:
         return _collected(module, images, batch, features)
@@ -243,8 +268,11 @@ def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tens
 
 
 def image_losses(logits: Any, labels: Any) -> Tensor:
-    """Cross-entropy of each image, float64, shape (n,); the mean over attributes where labels are
-    (n, k).
+    """Cross-entropy of each image, nats, float64, shape (n,), from logits (n, outputs) and class
+    numbers (n,); the mean over attributes where labels are 0 or 1, (n, outputs).
+
+    Raises:
+        ValueError: Labels that do not fit.
     """
     targets = as_tensor(labels)
     if targets.ndim == 1:
@@ -257,7 +285,9 @@ def image_losses(logits: Any, labels: Any) -> Tensor:
 
 
 def _collected(module: nn.Module, images: Any, batch: int, outputs: Any) -> Tensor:
-    """``outputs`` of all images, a batch at a time, float32, on the CPU."""
+    """``outputs``, a function of pixels from -1 to 1, of all images, float32, on the CPU; ``batch``
+    images at a time.
+    """
     device = next(module.parameters()).device
     collected: list[Tensor] = []
     with evaluating(module):

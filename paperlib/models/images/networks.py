@@ -13,6 +13,8 @@ _CONTRAST = 20 / 255
 _WHITENING = 0.1  # added to the variances of normalised patches before they are whitened
 _THRESHOLD = 0.25  # below which a filter's answer counts as nothing
 _DRAWN = 20_000  # patches that the whitening is computed from
+_PER_FILTER = 8  # features of a filter: its answers of both signs, in each quarter of the image
+_SCALED_BY = 2_000  # images by which features are scaled
 
 
 def norm_layer(channels: int, group_norm: bool) -> nn.Module:
@@ -158,41 +160,58 @@ class PatchFeatures(nn.Module):
     """
 
     def __init__(self, images: Tensor, *, filters: int, seed: int, side: int = 6) -> None:
+        """Filters of ``side`` pixels a side, from images (n, channels, size, size) as `as_input`
+        gives them.
+        """
         super().__init__()
         rng = torch.Generator().manual_seed(seed)
-        count, step = max(_DRAWN, filters), torch.arange(side)
-        which = torch.randint(len(images), (count,), generator=rng)
-        rows, columns = torch.randint(images.shape[-1] - side + 1, (2, count), generator=rng)
-        below, across = (rows[:, None] + step)[:, :, None], columns[:, None, None] + step
-        drawn = images[which[:, None, None], :, below, across].permute(0, 3, 1, 2).flatten(1)
-        drawn = (drawn - drawn.mean(1, keepdim=True)) / (
-            drawn.var(1, keepdim=True) + _CONTRAST**2
-        ).sqrt()
-        centre = drawn.mean(0)
-        variances, directions = torch.linalg.eigh(torch.cov(drawn.T))
+        drawn = _random_patches(images, max(_DRAWN, filters), side, rng).flatten(1)
+        contrast = (drawn.var(1, keepdim=True) + _CONTRAST**2).sqrt()
+        patches = (drawn - drawn.mean(1, keepdim=True)) / contrast
+        # Whitened patches vary alike in all directions.
+        centre = patches.mean(0)
+        variances, directions = torch.linalg.eigh(torch.cov(patches.T))
         whitening = directions @ torch.diag((variances + _WHITENING).rsqrt()) @ directions.T
-        chosen = nn.functional.normalize((drawn[:filters] - centre) @ whitening) @ whitening
-        self.filters = nn.Buffer(chosen.unflatten(1, (images.shape[1], side, side)))
-        self.offsets = nn.Buffer((chosen @ centre)[:, None, None])
-        self.means, self.scales = (
-            nn.Buffer(torch.zeros(8 * filters)),
-            nn.Buffer(torch.ones(8 * filters)),
-        )
-        seen = self(images[: min(len(images), 2_000)])
-        self.means, self.scales = nn.Buffer(seen.mean(0)), nn.Buffer(seen.std(0) + 1e-3)
+        # A filter is a whitened patch of norm 1, and its answer the inner product with another
+        # whitened patch, whose whitening (the second here) the filter does in advance.
+        unit_patches = nn.functional.normalize((patches[:filters] - centre) @ whitening)
+        weights = unit_patches @ whitening
+        self.filters = nn.Buffer(weights.unflatten(1, (images.shape[1], side, side)))
+        self.offsets = nn.Buffer((weights @ centre)[:, None, None])
+        # Unscaled at first, to see what there is to scale.
+        self.means = nn.Buffer(torch.zeros(_PER_FILTER * filters))
+        self.scales = nn.Buffer(torch.ones(_PER_FILTER * filters))
+        unscaled = self(images[: min(len(images), _SCALED_BY)])
+        self.means = nn.Buffer(unscaled.mean(0))
+        self.scales = nn.Buffer(unscaled.std(0) + 1e-3)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Features of mean 0 and variance about 1, shape (B, 8 filters)."""
-        side, pixels = self.filters.shape[-1], self.filters[0].numel()
+        """Features of mean 0 and variance about 1, shape (B, 8 filters), of images (B, channels,
+        size, size).
+        """
+        side = self.filters.shape[-1]
+        numbers = self.filters[0].numel()  # of a patch
+        # Mean and spread of the patch around each pixel, as patches were scaled for the filters.
         mean = avg_pool2d(x.mean(1, keepdim=True), side, stride=1)
         variance = avg_pool2d((x**2).mean(1, keepdim=True), side, stride=1) - mean**2
-        spread = (variance.clamp(min=0) * pixels / (pixels - 1) + _CONTRAST**2).sqrt()
-        answer = (
-            conv2d(x, self.filters) - mean * self.filters.sum((1, 2, 3))[:, None, None]
-        ) / spread
-        both = (
-            torch.cat([answer - self.offsets, self.offsets - answer], dim=1)
-            .sub_(_THRESHOLD)
-            .relu_()
-        )
-        return (adaptive_avg_pool2d(both, 2).flatten(1) - self.means) / self.scales
+        unbiased = variance.clamp(min=0) * numbers / (numbers - 1)
+        spread = (unbiased + _CONTRAST**2).sqrt()
+        # The answer to a patch less its mean, without forming that patch.
+        answer_to_mean = mean * self.filters.sum((1, 2, 3))[:, None, None]
+        answer = (conv2d(x, self.filters) - answer_to_mean) / spread
+        both_signs = torch.cat([answer - self.offsets, self.offsets - answer], dim=1)
+        above = both_signs.sub_(_THRESHOLD).relu_()
+        return (adaptive_avg_pool2d(above, 2).flatten(1) - self.means) / self.scales
+
+
+def _random_patches(images: Tensor, count: int, side: int, rng: torch.Generator) -> Tensor:
+    """Squares of images (n, channels, size, size) at random places, (count, channels, side,
+    side).
+    """
+    which = torch.randint(len(images), (count,), generator=rng)
+    first = torch.randint(images.shape[-1] - side + 1, (2, count), generator=rng)
+    first_row, first_column = first
+    step = torch.arange(side)
+    rows = (first_row[:, None] + step)[:, :, None]
+    columns = first_column[:, None, None] + step
+    return images[which[:, None, None], :, rows, columns].permute(0, 3, 1, 2)

@@ -44,7 +44,13 @@ def resnet(
     group_norm: bool = False,
     pretrained: bool = False,
 ) -> nn.Module:
-    """A ResNet (arXiv:1512.03385), perhaps with ImageNet weights but for layers of other shapes."""
+    """A ResNet (arXiv:1512.03385), from pixels (B, channels, side, side) to logits (B, outputs).
+
+    ``pretrained`` takes ImageNet weights but for layers of other shapes.
+
+    Raises:
+        RuntimeError: The weights cannot be downloaded.
+    """
     block, layers = _LAYERS[name]
     model = ResNet(block, layers, norm_layer=partial(norm_layer, group_norm=group_norm))
     if pretrained:
