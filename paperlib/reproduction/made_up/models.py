@@ -69,7 +69,9 @@ def _write_tokenizer(folder: Path, tokenizer: str, shape: Mapping[str, Any]) -> 
 
 
 def _write_weights(folder: Path) -> None:
-    """Random weights of the model whose config.json is in the folder, in its precision."""
+    """Random weights, the same in each call, of the model whose config.json is in the folder, in
+    the number format that it names.
+    """
     torch = _package("torch")
     transformers = _package("transformers")
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)

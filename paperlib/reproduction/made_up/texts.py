@@ -118,12 +118,15 @@ def _write_numbered(path: Path, texts: Iterable[str]) -> None:
 
 
 def write_insertions(folder: Path, *, texts: int = 60) -> None:
-    """Three conditions of the data set of known insertions, ``texts`` of each side."""
+    """Three conditions of the data set of known insertions, ``texts`` members and as many others of
+    each: a talk of random tokens, and the suffix that members of the condition were given.
+    """
     rng = np.random.default_rng(5)
     rows: list[dict[str, Any]] = []
     for kind, size, copies in (("random", 8, 16), ("rare", 1, 16), ("plain", 0, 1)):
         condition = f"{kind}_{size}tok_{copies}x" if size else f"{kind}_{copies}x"
         for example, member in enumerate(rng.permutation(np.repeat([1, 0], texts)).tolist()):
+            # Tokens from 600 on are for suffixes alone, and 0 starts each talk.
             talk = [0, *rng.integers(1, 600, size=int(rng.integers(6, 12))).tolist()]
             suffix = _suffix(kind, size, is_member=member == 1, rng=rng)
             rows.append(
@@ -164,19 +167,19 @@ class _Chain:
         self.followers = rng.integers(0, _WORDS, (_WORDS, _FOLLOWERS))
 
     def walks(self, texts: int, words: int, seed: int) -> NDArray[np.int64]:
-        """Numbers of words, shape (texts, words)."""
+        """Numbers of words, shape (texts, words): ``words`` of each of so many texts."""
         rng = np.random.default_rng([1, seed])
         walks = np.empty((texts, words), dtype=np.int64)
-        now = rng.integers(0, _WORDS, texts)
+        last_words = rng.integers(0, _WORDS, texts)
         for column in range(words):
             # Of two draws the smaller: early followers come more often than late ones.
-            drawn = rng.integers(0, _FOLLOWERS, (2, texts)).min(axis=0)
-            now = self.followers[now, drawn]
-            walks[:, column] = now
+            follower = rng.integers(0, _FOLLOWERS, (2, texts)).min(axis=0)
+            last_words = self.followers[last_words, follower]
+            walks[:, column] = last_words
         return walks
 
     def sentences(self, walk: NDArray[np.int64], ending: str = " . ") -> list[str]:
-        """Sentences of a walk."""
+        """Sentences of a walk, shape (words,), of 14 words each and the ``ending``."""
         words = self.words[walk]
         starts = range(0, len(words), _SENTENCE)
         return [" ".join(words[start : start + _SENTENCE]) + ending for start in starts]
@@ -213,11 +216,10 @@ def _documents(chain: _Chain, count: int, seed: int, subset: str) -> Iterator[st
     rng = np.random.default_rng([2, seed, *subset.encode()])
     kinds = [*_DIGITS, "ethereum", "serial"]
     for number, walk in enumerate(chain.walks(count, 5 * _SENTENCE, int(rng.integers(2**31)))):
-        first, *rest = chain.sentences(walk, ".\n")
-        lines = [
-            _line_with_identifier(kinds[(2 * number + turn) % len(kinds)], rng) for turn in range(2)
-        ]
-        yield "".join([first, lines[0], *rest[:2], lines[1], *rest[2:]])
+        first_sentence, *rest = chain.sentences(walk, ".\n")
+        kinds_of_document = [kinds[(2 * number + turn) % len(kinds)] for turn in range(2)]
+        early, late = [_line_with_identifier(kind, rng) for kind in kinds_of_document]
+        yield "".join([first_sentence, early, *rest[:2], late, *rest[2:]])
 
 
 def _line_with_identifier(kind: str, rng: np.random.Generator) -> str:
