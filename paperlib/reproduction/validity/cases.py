@@ -67,6 +67,7 @@ def our_cases(config: ValidityConfig) -> list[Case]:
 
 
 def _panoramia(config: ValidityConfig) -> list[Case]:
+    """PANORAMIA's two bounds, c of the generator and c + ε of the attack, wrong where either is."""
     ln_2 = float(np.log(2))
 
     def case(c: float, epsilon: float, search: str, share: float, gamma: float = 0.0) -> Case:
@@ -80,9 +81,10 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
             m *= 16
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
-            result = audit_panoramia(*known.close_generator(rng, m, c, epsilon, gamma), **options)
-            wrong = result.c_lb > c or result.c_plus_epsilon_lb > c + epsilon
-            return result.c_plus_epsilon_lb, wrong
+            game = known.close_generator(rng, m, c, epsilon, gamma)
+            result = audit_panoramia(*game, **options)
+            is_wrong = result.c_lb > c or result.c_plus_epsilon_lb > c + epsilon
+            return result.c_plus_epsilon_lb, is_wrong
 
         name = f"c and c + ε, {'default' if search == 'union' else search}"
         mechanism = f"{'ln 2' if c else '0'}-close generator, ε = {epsilon:g}"
@@ -111,7 +113,8 @@ def _known_c(config: ValidityConfig) -> Iterator[Case]:
             "search": "anytime",
             "confidence": config.confidence,
         }
-        return audit_panoramia(np.zeros(m), values, bits, delta=delta, **options).c_plus_epsilon_lb
+        baseline = np.zeros(m)  # of a perfect generator nothing can be told
+        return audit_panoramia(baseline, values, bits, delta=delta, **options).c_plus_epsilon_lb
 
     aware = partial(audit, delta=mechanism.delta)
     blind = partial(audit, delta=0.0)
@@ -120,9 +123,14 @@ def _known_c(config: ValidityConfig) -> Iterator[Case]:
 
 
 def _ranks(config: ValidityConfig) -> list[Case]:
+    """The bound on ranks of sets: every set at once, and searched over sets."""
+
     def case(
         size: int, top: int, epsilon: float, share: float, informed: float = 1.0, **options: Any
     ) -> Case:
+        """Sets of ``size``, of which ``top`` ranks count; where only a share of them is
+        ``informed``, their margins are searched.
+        """
         searched = informed < 1
 
         def audit(rng: np.random.Generator) -> RankAuditResult:
@@ -156,7 +164,8 @@ def _rank_bursts(config: ValidityConfig) -> Iterator[Case]:
     """
     m, size, epsilon = config.examples, 8, 1.0
     law = binomial_law(m, float(rank_success_probability(size, epsilon)))
-    ranks = [np.where(np.arange(m) < hits, 1, size) for hits in range(m + 1)]
+    # Ranks of m sets for each number of hits: the first rank or, missed, the last.
+    ranks_by_hits = [np.where(np.arange(m) < hits, 1, size) for hits in range(m + 1)]
     for name, m_delta, delta_term in (
         ("sharp", config.m_delta, "sharp"),
         ("published", PUBLISHED * config.m_delta, "published"),
@@ -166,13 +175,16 @@ def _rank_bursts(config: ValidityConfig) -> Iterator[Case]:
         options: dict[str, Any] = {"confidence": config.confidence}
         if delta_term is not None:
             options |= {"delta": delta, "delta_term": delta_term}
-        bounds = np.array([audit_ranks(of_hits, size, **options).epsilon for of_hits in ranks])
+        bounds = np.array([audit_ranks(ranks, size, **options).epsilon for ranks in ranks_by_hits])
+        # The worst burst has just as many hits as make the bound wrong.
         hits = max(1, first_refuting(bounds, epsilon))
-        counts = with_bursts(law, hits, burst_chance(law, hits, m_delta))
+        law_of_hits = with_bursts(law, hits, burst_chance(law, hits, m_delta))
         mechanism = f"bursts of {hits} in {m} sets, else ε = {epsilon:g}"
         title = f"top 1 of {size}, {name}"
         valid = delta_term is not None
-        yield table_case("ranks", title, mechanism, counts, bounds, epsilon, delta, valid=valid)
+        yield table_case(
+            "ranks", title, mechanism, law_of_hits, bounds, epsilon, delta, valid=valid
+        )
 
 
 def _searched_bursts(config: ValidityConfig) -> Iterator[Case]:
@@ -240,12 +252,14 @@ def _epsilon_star(config: ValidityConfig) -> list[Case]:
             options["transform"] = "none"
             truth = float(epsilon_star_normals(0, 1, gap, 1, delta=config.delta))
         else:
-            x = np.linspace(-12.0, 12.0 + gap, 100_001)
-            rates = np.clip([ndtr(x - gap), ndtr(-x)], 0.001, 0.999)  # as the estimate does
+            thresholds = np.linspace(-12.0, 12.0 + gap, 100_001)  # beyond which no rate changes
+            rates = [ndtr(thresholds - gap), ndtr(-thresholds)]
+            rates = np.clip(rates, 0.001, 0.999)  # as the estimate does
             truth = float(epsilon_star_from_rates(*rates, delta=config.delta).max())
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
-            losses = rng.normal(size=config.examples), gap + rng.normal(size=config.examples)
+            m = config.examples
+            losses = rng.normal(size=m), gap + rng.normal(size=m)  # of members, of others
             star = epsilon_star(
                 *losses, delta=config.delta, confidence=config.confidence, **options
             )
@@ -265,6 +279,9 @@ def _epsilon_star(config: ValidityConfig) -> list[Case]:
 
 
 def _classical(config: ValidityConfig) -> list[Case]:
+    """Bounds of one threshold, said beforehand or found on a half of the scores; and the Bayesian
+    quantile.
+    """
     clopper = partial(audit_clopper_pearson, confidence=config.confidence)
     gaussian = partial(audit_gaussian_dp, delta=config.delta, confidence=config.confidence)
     noisy = [known.gaussian(mu, config.delta) for mu in (0.0, 1.0)]
@@ -281,6 +298,9 @@ def _classical(config: ValidityConfig) -> list[Case]:
 
 
 def _bayesian(config: ValidityConfig, epsilon: float) -> Case:
+    """How often the posterior's quantile exceeds the truth, ``epsilon``; its value is not
+    computed.
+    """
     mechanism = known.randomized_response(epsilon) if epsilon else known.no_leakage()
     below = cache(partial(posterior_cdf, epsilon))
 

@@ -21,12 +21,12 @@ LEVEL = 0.05
 
 
 def _roc_counts(scores: MembershipScores) -> tuple[FloatArray, FloatArray, int, int]:
-    """False and true positives at each distinct threshold, at least one guess; non-members and
-    members.
+    """Counts of false and of true positives at each distinct threshold, from one guess on, shape
+    (thresholds,) each; and the numbers of non-members and of members.
     """
-    false_positive, true_positive, _ = scores.roc()
+    false_rate, true_rate, _ = scores.roc()
     n, members = scores.nonmember.size, scores.member.size
-    return np.rint(false_positive[1:] * n), np.rint(true_positive[1:] * members), n, members
+    return np.rint(false_rate[1:] * n), np.rint(true_rate[1:] * members), n, members
 
 
 def fixed_count(scores: MembershipScores) -> float:
@@ -52,11 +52,13 @@ def best_cut(scores: MembershipScores) -> float:
 def best_pair(scores: MembershipScores, *, steps: int = 50) -> float:
     """One-run bound at the best pair (k+, k-) of a grid of numbers of guesses on both tails."""
     values, labels = scores.oriented().pooled()
-    ordered = labels[np.argsort(-values)]
+    ordered = labels[np.argsort(-values)]  # the likeliest member first
     counts = np.linspace(0, values.size // 2, steps + 1).astype(int)
-    top = np.append(0, np.cumsum(ordered))[counts]
-    bottom = np.append(0, np.cumsum(~ordered[::-1]))[counts]
-    right, guesses = top[:, None] + bottom, counts[:, None] + counts
+    # Right guesses among the first, or the last, so many.
+    right_at_top = np.append(0, np.cumsum(ordered))[counts]
+    right_at_bottom = np.append(0, np.cumsum(~ordered[::-1]))[counts]
+    right = right_at_top[:, None] + right_at_bottom
+    guesses = counts[:, None] + counts
     return float(epsilon_from_counts(right, guesses, LEVEL).max())
 
 
@@ -70,18 +72,19 @@ def hull_corrected(scores: MembershipScores) -> float:
 
 
 def upper_hull(x: FloatArray, y: FloatArray) -> list[int]:
-    """Indices of the corners of the upper hull of an ROC curve; x and y do not fall."""
+    """Corners of the upper hull of an ROC curve, as indices; x and y, shape (n,), do not fall."""
 
     def is_above(middle: int, first: int, last: int) -> bool:
         """Whether a point is above the line through two others."""
         run, rise = x[last] - x[first], y[last] - y[first]
         return (x[middle] - x[first]) * rise - (y[middle] - y[first]) * run < 0
 
+    # From left to right: a corner that the new point puts below the hull goes again.
     hull: list[int] = []
     for point in range(x.size):
         while len(hull) > 1 and not is_above(hull[-1], hull[-2], point):
             hull.pop()
-        if hull and x[hull[-1]] == x[point]:
+        if hull and x[hull[-1]] == x[point]:  # straight below the new point
             hull.pop()
         hull.append(point)
     return hull
@@ -100,20 +103,28 @@ def best_ratio(scores: MembershipScores) -> float:
     directions.
     """
     false_positive, true_positive, n, members = _roc_counts(scores)
+    false_negative = members - true_positive
+    true_negative = n - false_positive
     pairs = [
         (true_positive, members, false_positive, n),
-        (n - false_positive, n, members - true_positive, members),
+        (true_negative, n, false_negative, members),
+        # The same with members below the threshold.
         (false_positive, n, true_positive, members),
-        (members - true_positive, members, n - false_positive, n),
+        (false_negative, members, true_negative, n),
     ]
     lower_ends = [float(_bailey_log_lower(*pair).max(initial=-np.inf)) for pair in pairs]
     return max(0.0, *lower_ends)
 
 
 def _bailey_log_lower(x: FloatArray, m: int, y: FloatArray, n: int) -> FloatArray:
-    """Log of the one-sided lower end for (x/m) / (y/n), where both counts are positive."""
-    keep = (x > 0) & (y > 0)
-    x, y = x[keep], y[keep]
+    """Log of the one-sided lower end for (x/m) / (y/n), at the counts where both are positive.
+
+    Source:
+        Bailey (1987), Confidence limits to the risk ratio: the cube root of the ratio is taken to
+        be normal. Where the root that he takes does not exist, no end is stated (-inf).
+    """
+    is_positive = (x > 0) & (y > 0)
+    x, y = x[is_positive], y[is_positive]
     p = 1 - x / m
     q = 1 - y / n
     z = float(-ndtri(LEVEL))
@@ -129,15 +140,17 @@ def point_estimate(scores: MembershipScores) -> float:
     of both kinds or more: a point estimate, wrongly taken for a bound.
     """
     false_positive, true_positive, n, members = _roc_counts(scores)
-    kept = (false_positive >= 10) & (members - true_positive >= 10)
-    x, y = false_positive[kept] / n, 1 - true_positive[kept] / members
-    return float(epsilon_from_rates(x, y).max(initial=0.0))
+    has_errors = (false_positive >= 10) & (members - true_positive >= 10)
+    false_positive_rate = false_positive[has_errors] / n
+    false_negative_rate = 1 - true_positive[has_errors] / members
+    return float(epsilon_from_rates(false_positive_rate, false_negative_rate).max(initial=0.0))
 
 
 def fixed_point_estimate(scores: MembershipScores) -> float:
     """As `point_estimate`, at a threshold fixed in advance."""
-    x, y = (scores.nonmember >= 0.5).mean(), (scores.member < 0.5).mean()
-    return float(epsilon_from_rates(x, y))
+    false_positive_rate = (scores.nonmember >= 0.5).mean()
+    false_negative_rate = (scores.member < 0.5).mean()
+    return float(epsilon_from_rates(false_positive_rate, false_negative_rate))
 
 
 def absolute_mu(scores: MembershipScores) -> float:

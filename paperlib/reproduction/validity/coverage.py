@@ -67,7 +67,7 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
     rng = np.random.default_rng([config.seed, *name])
     trials = max(2, round(config.trials * case.share))
     outcomes = [case.trial(rng) for _ in range(trials)]
-    wrong = sum(miss for _, miss in outcomes)
+    wrong = sum(is_wrong for _, is_wrong in outcomes)
     low, high = share_interval(wrong, trials, confidence=config.interval)
     nominal = 1 - config.confidence
     bounds = np.array([bound for bound, _ in outcomes])
@@ -96,15 +96,19 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
 
 @cache
 def seen_from(trials: int, nominal: float, interval: float) -> float:
-    """Smallest true rate that is called above the nominal level with probability 0.9; or
-    infinity.
+    """Smallest true rate that is called above the nominal level with probability 0.9, in so many
+    trials; or infinity.
+
+    ``nominal`` is a rate in (0, 1), ``interval`` the confidence of the interval around a rate.
     """
-    above = np.array(
-        [share_interval(k, trials, confidence=interval)[0] > nominal for k in range(trials + 1)]
-    )
-    if not above.any():
+    lower_ends = [
+        share_interval(wrong, trials, confidence=interval)[0] for wrong in range(trials + 1)
+    ]
+    is_above = np.array(lower_ends) > nominal
+    if not is_above.any():
         return math.inf
-    needed = int(np.argmax(above))  # P[count >= needed] is a beta distribution function of the rate
+    needed = int(np.argmax(is_above))
+    # P[count >= needed] is a beta distribution function of the rate.
     return float(betaincinv(needed, trials - needed + 1, 0.9))
 
 

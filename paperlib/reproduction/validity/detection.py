@@ -36,7 +36,7 @@ def detection_misses(config: ValidityConfig) -> pd.DataFrame:
 
 def detection_cases(config: ValidityConfig) -> Iterator[Case]:
     """Fresh audits of as many exposed records as the limit says, and of a limit that forgets the
-    looks.
+    looks: one run with two rules of guessing, ranks, and several runs.
     """
     m, confidence = config.examples, config.confidence
     # An estimate from few audits is off by a few percent itself.
@@ -46,31 +46,33 @@ def detection_cases(config: ValidityConfig) -> Iterator[Case]:
         "simulations": simulations,
         "seed": config.seed,
     }
-    blank = _exposed(np.random.default_rng(config.seed), m, 0)
+    no_leak = _exposed(np.random.default_rng(config.seed), m, 0)
 
     def one_run(guess: Guess) -> Audit:
-        def audit(rng: np.random.Generator, k: int) -> float:
-            scores = _exposed(rng, m, k)
+        def audit(rng: np.random.Generator, exposed: int) -> float:
+            scores = _exposed(rng, m, exposed)
             return searched_epsilon(scores, confidence=confidence, guess=guess)
 
         return audit
 
     guesses: tuple[Guess, ...] = ("adaptive", "members")
     for guess in guesses:
-        records = limit_of_detection(blank, guess=guess, **options).records
+        records = limit_of_detection(no_leak, guess=guess, **options).records
         yield from _case(f"one run, {guess}", records, one_run(guess))
-    alone = np.arange(1, m + 1)
-    first = 1 + int(np.argmax(one_run_epsilon(alone, alone, confidence=confidence) > 0))
+    # The twin's limit: so many guesses, all right, of a number fixed in advance show a leak.
+    counts = np.arange(1, m + 1)
+    shows_leak = one_run_epsilon(counts, counts, confidence=confidence) > 0
+    fewest = 1 + int(np.argmax(shows_leak))
     yield from _case(
-        "one run, adaptive, looks forgotten (twin)", first, one_run("adaptive"), valid=False
+        "one run, adaptive, looks forgotten (twin)", fewest, one_run("adaptive"), valid=False
     )
 
-    def ranks(rng: np.random.Generator, k: int, delta: float | None = None) -> float:
-        is_exposed = np.arange(m) < k
-        of_true = np.where(is_exposed, 1, rng.integers(1, _SIZE + 1, m))
+    def ranks(rng: np.random.Generator, exposed: int, delta: float | None = None) -> float:
+        is_exposed = np.arange(m) < exposed
+        ranks_of_records = np.where(is_exposed, 1, rng.integers(1, _SIZE + 1, m))
         margins = None if delta is None else rng.random(m) + is_exposed
         return audit_ranks(
-            of_true, _SIZE, margins=margins, delta=delta or 0.0, confidence=confidence
+            ranks_of_records, _SIZE, margins=margins, delta=delta or 0.0, confidence=confidence
         ).epsilon
 
     sizes = [_SIZE] * m
@@ -82,22 +84,22 @@ def detection_cases(config: ValidityConfig) -> Iterator[Case]:
     yield from _case("ranks, anytime over sets at δ", limit.records, searched)
     hypothesis = Hypothesis(0.0, 1 - confidence)
 
-    def runs(rng: np.random.Generator, k: int) -> list[MembershipScores]:
-        values, labels = _exposed(rng, m, k).pooled()
-        dealt = np.array_split(rng.permutation(m), _RUNS)
-        return [MembershipScores.from_labels(values[rows], labels[rows]) for rows in dealt]
+    def runs(rng: np.random.Generator, exposed: int) -> list[MembershipScores]:
+        values, labels = _exposed(rng, m, exposed).pooled()
+        rows_of_runs = np.array_split(rng.permutation(m), _RUNS)
+        return [MembershipScores.from_labels(values[rows], labels[rows]) for rows in rows_of_runs]
 
-    def several(rng: np.random.Generator, k: int) -> float:
-        return search_runs(runs(rng, k), None, hypothesis).epsilon
+    def several(rng: np.random.Generator, exposed: int) -> float:
+        return search_runs(runs(rng, exposed), None, hypothesis).epsilon
 
-    nothing = runs(np.random.default_rng(config.seed), 0)
-    limit = limit_of_runs(nothing, None, hypothesis, "adaptive", simulations=simulations)
+    no_leak_in_runs = runs(np.random.default_rng(config.seed), 0)
+    limit = limit_of_runs(no_leak_in_runs, None, hypothesis, "adaptive", simulations=simulations)
     yield from _case("several runs, merged", limit.records, several)
 
 
 def _case(name: str, records: int | None, audit: Audit, *, valid: bool = True) -> Iterator[Case]:
-    """A case where an audit that shows no leak is wrong; none where no number of records is
-    enough.
+    """A case where an audit of so many exposed records that shows no leak is wrong; none where no
+    number of records is enough (None).
     """
 
     def trial(rng: np.random.Generator) -> tuple[float, bool]:

@@ -68,7 +68,7 @@ def train_with_fault(
         raise ValueError(
             f"fault: expected one of {', '.join(map(repr, (*SOUND, *FAULTS)))}, got {fault!r}"
         )
-    torch.manual_seed(seed)
+    torch.manual_seed(seed)  # of weights, batches and, but for some faults, noise
     x, y = data
     weights = [torch.nn.Parameter(torch.randn(size) / size[1] ** 0.5) for size in _SIZES]
     trained, used = _trained_and_used(weights, fault)
@@ -97,12 +97,8 @@ def _trained_and_used(
 ) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
     """The weights that are trained, and those of each layer."""
     if fault.startswith("tied weights"):  # the third layer has the second's weights
-        return [weights[0], weights[1], weights[3]], [
-            weights[0],
-            weights[1],
-            weights[1],
-            weights[3],
-        ]
+        first, second, _, last = weights
+        return [first, second, last], [first, second, second, last]
     if fault == "frozen base":
         for weight in weights[:_FROZEN]:
             weight.requires_grad_(False)
@@ -228,7 +224,7 @@ def _losses(weights: Sequence[Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, li
     rows: list[Tensor] = []
     for weight, layer_inputs in zip(reversed(weights), reversed(inputs), strict=True):
         rows.append((error[:, :, None] * layer_inputs[:, None]).flatten(1))
-        error = error @ weight * (1 - layer_inputs**2)
+        error = error @ weight * (1 - layer_inputs**2)  # the slope of tanh follows from its value
     return cross_entropy(outputs, y, reduction="none"), rows[::-1]
 
 

@@ -110,30 +110,39 @@ def close_generator(
     """
     bits = fair_bits(rng, m)
     points = rng.laplace(size=m) + np.where(bits == 1, 0.0, c)
-    ratio = np.abs(points - c) - np.abs(points) + 1e-6 * rng.random(m)
-    ratio[(rng.random(m) < gamma) & (bits == 1)] += 100.0
+    # Log of real over generated density; a little noise breaks ties.
+    log_ratio = np.abs(points - c) - np.abs(points) + 1e-6 * rng.random(m)
+    log_ratio[(rng.random(m) < gamma) & (bits == 1)] += 100.0
     answer = np.where(rng.random(m) < expit(epsilon), bits, 1 - bits)
-    return ratio, ratio + 2 * epsilon * (answer - 0.5), bits
+    # The model's answer moves the log odds by epsilon, up or down.
+    return log_ratio, log_ratio + 2 * epsilon * (answer - 0.5), bits
 
 
 def ranked_sets(
     rng: np.random.Generator, sets: int, size: int, top: int, epsilon: float, informed: float = 1.0
 ) -> tuple[IntArray, FloatArray]:
-    """Ranks and margins of subset selection (at top = 1: randomized response), shapes (sets,)."""
-    # A share ``informed`` of the sets is answered at epsilon and has the larger margins; the rest
-    # at 0.
-    knows = rng.random(sets) < informed
-    chance = np.where(knows, rank_success_probability(size, epsilon, top=top), top / size)
-    hit = rng.random(sets) < chance
-    ranks = np.where(hit, rng.integers(1, top + 1, sets), rng.integers(top + 1, size + 1, sets))
-    return ranks, knows + 0.5 * rng.random(sets)
+    """Ranks and margins of subset selection (at top = 1: randomized response), shapes (sets,).
+
+    A share ``informed`` of the sets, of ``size`` candidates each, is answered at ``epsilon``, nats,
+    and has the larger margins; the rest is answered at 0.
+    """
+    is_informed = rng.random(sets) < informed
+    chance = np.where(is_informed, rank_success_probability(size, epsilon, top=top), top / size)
+    is_hit = rng.random(sets) < chance
+    ranks_of_hits = rng.integers(1, top + 1, sets)
+    ranks_of_misses = rng.integers(top + 1, size + 1, sets)
+    margins = is_informed + 0.5 * rng.random(sets)
+    return np.where(is_hit, ranks_of_hits, ranks_of_misses), margins
 
 
 def binomial_law(n: int, chance: float) -> FloatArray:
     """Law of Binomial(n, chance), shape (n + 1,)."""
     k = np.arange(n + 1)
-    ways = -betaln(k + 1, n - k + 1) - np.log1p(n)
-    return np.asarray(np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance)))
+    # In logs, since binomial coefficients of large n are no floating-point numbers: the
+    # coefficient is 1 / ((n + 1) B(k + 1, n - k + 1)).
+    log_coefficient = -betaln(k + 1, n - k + 1) - np.log1p(n)
+    log_chances = xlogy(k, chance) + xlog1py(n - k, -chance)
+    return np.asarray(np.exp(log_coefficient + log_chances))
 
 
 def right_counts(epsilon: float, examples: int) -> FloatArray:
@@ -146,6 +155,9 @@ def right_counts(epsilon: float, examples: int) -> FloatArray:
 def burst_chance(law: FloatArray, right: int, m_delta: float, leak: float = 1.0) -> float:
     """Chance of a burst of ``right`` right answers or more, which costs ``leak`` times less
     delta.
+
+    ``law`` has the chance of each number of right answers, shape (m + 1,); ``m_delta`` is delta
+    times m.
     """
     # The worst case of delta. Changing one bit moves the number K of right answers by one, so a
     # burst, in the place of a run with chance c, gives away an example only where K is exactly
@@ -154,7 +166,9 @@ def burst_chance(law: FloatArray, right: int, m_delta: float, leak: float = 1.0)
 
 
 def with_bursts(law: FloatArray, right: int, chance: float) -> FloatArray:
-    """Law of the number of right answers when a burst takes the place of a run with this chance."""
+    """Law of the number of right answers, shape (m + 1,), when a burst takes the place of a run
+    with this chance: the same law, given that ``right`` answers or more are right.
+    """
     burst = np.where(np.arange(law.size) >= right, law, 0.0) / law[right:].sum()
     return (1 - chance) * law + chance * burst
 
@@ -183,21 +197,26 @@ class Burst:
         counts = with_bursts(law, self.right, 1.0 if certain else self.chance)
 
         def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-            first = rng.permutation(bits.size)[: self.examples]
-            correct = rng.random(bits.size) < expit(self.epsilon)
+            in_burst = rng.permutation(bits.size)[: self.examples]
+            is_right = rng.random(bits.size) < expit(self.epsilon)
+            # So many random ones of the burst's examples are answered rightly.
             order = rng.permutation(self.examples)
-            correct[first] = order < rng.choice(law.size, p=counts / counts.sum())
+            is_right[in_burst] = order < rng.choice(law.size, p=counts / counts.sum())
             sureness = np.ones(bits.size)
-            sureness[first] = 2.0
+            sureness[in_burst] = 2.0
             sureness += 0.1 * rng.random(bits.size)
-            return np.where(correct == (bits == 1), 1.0, -1.0) * sureness
+            says_member = is_right == (bits == 1)
+            return np.where(says_member, 1.0, -1.0) * sureness
 
         name = f"bursts of {self.right} in {self.examples}, else ε = {self.epsilon:g}"
         return Mechanism(name, self.epsilon, self.m_delta / m, of_bits(scores))
 
 
 def first_refuting(bounds: FloatArray, epsilon: float) -> int:
-    """Smallest count whose bound exceeds epsilon; the largest count if there is none."""
+    """Smallest count whose bound exceeds epsilon, nats; the largest count if there is none.
+
+    ``bounds`` has the bound at each count from 0 on, nats, shape (counts,).
+    """
     refuting = np.flatnonzero(bounds > epsilon)
     return int(refuting[0]) if refuting.size else bounds.size - 1
 

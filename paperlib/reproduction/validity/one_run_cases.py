@@ -72,6 +72,7 @@ def one_run_cases(config: ValidityConfig) -> list[Case]:
 def _case(
     config: ValidityConfig, name: str, mechanism: Mechanism, share: float = 1.0, **options: Any
 ) -> Case:
+    """One run against a mechanism, at its delta; ``options`` are those of `searched_epsilon`."""
     audit = partial(
         searched_epsilon, delta=mechanism.delta, confidence=config.confidence, **options
     )
@@ -79,6 +80,7 @@ def _case(
 
 
 def _searches(config: ValidityConfig) -> Iterator[Case]:
+    """Every search at delta 0, on mechanisms on which it is nearly tight."""
     for mechanism in (*pure(), known.sparing_response(1.0, 0.5)):
         yield _case(config, "default", mechanism, DEFAULT_SHARE)
     for mechanism in pure()[:2]:
@@ -112,14 +114,16 @@ def _bursts(config: ValidityConfig) -> Iterator[Case]:
 def _count_case(
     family: str, bound: str, m: int, m_delta: float, bounds: FloatArray, **fields: Any
 ) -> Case:
-    """A case whose bound is looked up by the number of right answers under the burst that is worst
-    for it.
+    """A case whose bound is looked up by the number of right answers, at an epsilon of 1, under the
+    burst that is worst for it: ``bounds`` has the bound at each number, nats, shape (guesses + 1,).
     """
-    burst = Burst(1.0, m_delta, bounds.size - 1, max(1, first_refuting(bounds, 1.0)))
-    law = with_bursts(right_counts(1.0, burst.examples), burst.right, burst.chance)
-    return table_case(
-        family, bound, burst.mechanism(m).name, law, bounds, 1.0, m_delta / m, **fields
-    )
+    epsilon = 1.0
+    guesses = bounds.size - 1
+    right = max(1, first_refuting(bounds, epsilon))
+    burst = Burst(epsilon, m_delta, guesses, right)
+    law = with_bursts(right_counts(epsilon, guesses), right, burst.chance)
+    mechanism = burst.mechanism(m).name
+    return table_case(family, bound, mechanism, law, bounds, epsilon, m_delta / m, **fields)
 
 
 def table_case(
@@ -248,8 +252,8 @@ class _PeekingBettor:
 def peeking_epsilon(
     scores: MembershipScores, *, confidence: float, share: float, rng: np.random.Generator
 ) -> float:
-    """The default bound of `audit_one_run` at delta 0 if a ``share`` of the guesses, 0 to 1, is
-    known.
+    """The default bound of `audit_one_run` at delta 0, nats, if a ``share`` of the guesses, 0 to 1,
+    is known: a broken audit, whose bound is too high.
     """
     values, labels = scores.oriented().pooled()
     members = labels == 1
@@ -257,8 +261,8 @@ def peeking_epsilon(
     bets = reveal([_PeekingBettor(end, members, peeks) for end in ends_of(values)], members)
     if not bets.stop.any():
         return 0.0
-    made = np.arange(1, bets.right.size + 1)
+    guesses = np.arange(1, bets.right.size + 1)
     right = np.cumsum(bets.right, dtype=np.int64)
     counts = AnytimeCounts(1 - confidence, most=values.size)
-    epsilon, *_ = counts.best(right[bets.stop], made[bets.stop])
+    epsilon, *_ = counts.best(right[bets.stop], guesses[bets.stop])
     return epsilon

@@ -91,6 +91,7 @@ SET_SIZE = 8  # candidates of a set in the design with ranks
 def _normal(
     rng: np.random.Generator, bits: IntArray, *, mean: float, spread: float = 1.0
 ) -> FloatArray:
+    """Scores that are normal with this mean and deviation for members, standard for others."""
     noise = rng.normal(size=bits.shape)
     return np.where(bits == 1, mean + spread * noise, noise)
 
@@ -98,9 +99,12 @@ def _normal(
 def _known(
     rng: np.random.Generator, bits: IntArray, *, members: float, others: float
 ) -> FloatArray:
-    """Scores where a share of the members stands 5 higher, and one of the others 5 lower."""
-    sure = rng.random(bits.shape) < np.where(bits == 1, members, others)
-    return rng.normal(size=bits.shape) + 5.0 * sure * (2 * bits - 1)
+    """Scores where a share ``members`` of the members stands 5 higher, and a share ``others`` of
+    the others 5 lower.
+    """
+    is_known = rng.random(bits.shape) < np.where(bits == 1, members, others)
+    direction = 2 * bits - 1
+    return rng.normal(size=bits.shape) + 5.0 * is_known * direction
 
 
 SHAPES: dict[str, Leak] = {  # non-members are N(0, 1) where nothing else is said
@@ -121,13 +125,15 @@ LEAKS: dict[str, Leak] = {
 
 
 def _one_run(**options: Any) -> Design:
+    """The design of one run, with options of `audit_one_run`."""
     return lambda rng, scores, leak: audit_one_run(scores, **options).epsilon
 
 
 def _panoramia(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
+    """PANORAMIA with a perfect generator, which is known to be one."""
     values, bits = scores.oriented().pooled()
-    nothing = np.zeros(values.size)
-    return audit_panoramia(nothing, values, bits, known_c=0.0, search="anytime").c_plus_epsilon_lb
+    baseline = np.zeros(values.size)
+    return audit_panoramia(baseline, values, bits, known_c=0.0, search="anytime").c_plus_epsilon_lb
 
 
 def _ranks(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
@@ -141,6 +147,7 @@ def _ranks(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> fl
 
 
 def _output_set(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
+    """An output set that half of the scores choose and the other half tests."""
     chosen, tested = scores.split(seed=int(rng.integers(2**31)))
     return audit_output_set(chosen, tested).epsilon
 
