@@ -2,12 +2,14 @@
 
 Parquet stores a text that stands in many rows once (a dictionary), or only what differs from the
 text before (deltas). The metadata count the bytes that are stored: a text of one megabyte in ten
-thousand rows counts as one megabyte.
+thousand rows counts as one megabyte. And they are what somebody wrote: rows that they do not count
+would be left out without a word, so that what they say is compared with the pages that are there.
 """
 
 import io
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from paperlib.reading.limits import (
@@ -18,18 +20,19 @@ from paperlib.reading.limits import (
     in_bytes,
     read_limit,
 )
+from paperlib.reading.pages import Bytes, pages
 
 _ROWS_AT_ONCE = 1 << 20  # of dictionaries, of which each batch holds a copy
 _TIMES_HELD = 2  # each byte of a column: in the column, and in the cells that are made of it
 
 
 class _Leaf(NamedTuple):
-    """A stored column, as the metadata tell of it: sizes in bytes."""
+    """A stored column, as its pages tell of it: sizes in bytes."""
 
     path: str
     is_text: bool
     values: int
-    stored: int
+    stored: int  # unpacked
     longest: int  # of one value: all that is stored in a group of rows
     unfolded: int  # of all values, at most, each written out
 
@@ -43,10 +46,10 @@ def check_parquet(data: bytes, metadata: Any, columns: Sequence[str]) -> None:
         columns: Names of those that will be read.
 
     Raises:
-        TooLargeError: They do not fit by the metadata, or since texts are repeated.
-        ValueError: The file is damaged.
+        TooLargeError: They do not fit, as they are stored or since texts are repeated.
+        ValueError: The file is damaged, or its metadata are not those of its pages.
     """
-    leaves = _leaves(metadata, columns)
+    leaves = _leaves(data, metadata, columns)
     rows = max([metadata.num_rows, *(leaf.values for leaf in leaves)])
     stored = sum(leaf.stored for leaf in leaves)
     check_cells(rows, len(columns), beside=_TIMES_HELD * stored)
@@ -111,36 +114,100 @@ def _unfolded_size(array: Any) -> int:
     return array.nbytes
 
 
-def _leaves(metadata: Any, columns: Sequence[str]) -> list[_Leaf]:
-    """The stored columns that these are made of; a list or a struct has several."""
+def largest_page(data: Bytes, metadata: Any, column: str) -> int:
+    """Bytes of the largest page of a column, unpacked: no value of it is longer. ``data`` and
+    errors are as in `check_parquet`.
+    """
+    return max([1, *(leaf.longest for leaf in _leaves(data, metadata, [column], in_pages=True))])
+
+
+def _leaves(
+    data: Bytes, metadata: Any, columns: Sequence[str], *, in_pages: bool = False
+) -> list[_Leaf]:
+    """The stored columns that these are made of; a list or a struct has several. ``in_pages``
+    bounds the longest value by a page, in place of a group of rows.
+    """
+    _check_rows(metadata)
     if not metadata.num_row_groups:
         return []
     leaves: list[_Leaf] = []
     names = frozenset(columns)
+    places: list[tuple[int, int]] = []
     for index in range(metadata.num_columns):
         path = metadata.schema.column(index).path
         if path in names or path.partition(".")[0] in names:
-            leaves.append(_leaf(metadata, index, path))
+            try:
+                chunks = _chunks(metadata, index)
+                places += [_place(chunk) for chunk in chunks if chunk.num_values]
+                leaves.append(_leaf(data, metadata.schema.column(index), chunks, in_pages=in_pages))
+            except ValueError as error:
+                raise ValueError(f"column {path!r}: cannot be read: {error}") from None
+    places.sort()
+    for (_, end), (start, _) in pairwise(places):
+        if start < end:  # one column would be read as another, or the same rows again and again
+            raise ValueError("cannot be read: two of its columns stand in the same place")
     return leaves
 
 
-def _leaf(metadata: Any, index: int, path: str) -> _Leaf:
-    """What the metadata tell of one stored column."""
-    groups = range(metadata.num_row_groups)
-    chunks = [metadata.row_group(group).column(index) for group in groups]
+def _check_rows(metadata: Any) -> None:
+    """Refuse (ValueError) metadata in which the groups have other rows than the file: a reader
+    would go by the groups, and leave out the rest.
+    """
+    rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
+        raise ValueError(
+            f"cannot be read: its groups have {sum(rows):,} rows, and the file is said to have "
+            f"{metadata.num_rows:,}; write it again"
+        )
+
+
+def _chunks(metadata: Any, index: int) -> list[Any]:
+    """What the metadata tell of a stored column in each group of rows; a ValueError for numbers of
+    values that are not those of the rows.
+    """
+    is_repeated = metadata.schema.column(index).max_repetition_level > 0  # as in a list
+    chunks: list[Any] = []
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        chunk = group.column(index)
+        values, rows = chunk.num_values, group.num_rows
+        if values < rows or (values > rows and not is_repeated):
+            raise ValueError(f"it has {values:,} values in {rows:,} rows")
+        chunks.append(chunk)
+    return chunks
+
+
+def _leaf(data: Bytes, column: Any, chunks: Sequence[Any], *, in_pages: bool) -> _Leaf:
+    """What its pages tell of one stored column."""
+    sizes = [_page_sizes(data, chunk) for chunk in chunks]
+    stored = list(map(sum, sizes))
     values = sum(chunk.num_values for chunk in chunks)
-    stored = sum(chunk.total_uncompressed_size for chunk in chunks)
-    kind = metadata.schema.column(index).physical_type
-    unfolded = stored
-    if kind == "FIXED_LEN_BYTE_ARRAY":
-        unfolded = max(stored, values * metadata.schema.column(index).length)
-    elif kind == "BYTE_ARRAY":
-        unfolded = sum(chunk.num_values * chunk.total_uncompressed_size for chunk in chunks)
+    unfolded = sum(stored)
+    if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
+        unfolded = max(unfolded, values * column.length)
+    elif column.physical_type == "BYTE_ARRAY":
+        counts = (chunk.num_values for chunk in chunks)
+        unfolded = sum(count * size for count, size in zip(counts, stored, strict=True))
+    longest = [max(page_sizes, default=0) for page_sizes in sizes] if in_pages else stored
     return _Leaf(
-        path=path,
-        is_text=kind == "BYTE_ARRAY",
+        path=column.path,
+        is_text=column.physical_type == "BYTE_ARRAY",
         values=values,
-        stored=stored,
-        longest=max(1, *(chunk.total_uncompressed_size for chunk in chunks)),
+        stored=sum(stored),
+        longest=max(1, *longest),
         unfolded=unfolded,
     )
+
+
+def _page_sizes(data: Bytes, chunk: Any) -> list[int]:
+    """Bytes of each page of a column in one group of rows, unpacked."""
+    start, end = _place(chunk)
+    return [page.size for page in pages(data, start, end, chunk.num_values)]
+
+
+def _place(chunk: Any) -> tuple[int, int]:
+    """Where the pages of a column in one group of rows begin and end, as pyarrow finds them."""
+    start = chunk.data_page_offset
+    dictionary = chunk.dictionary_page_offset or 0
+    if 0 < dictionary < start:
+        start = dictionary
+    return start, start + chunk.total_compressed_size

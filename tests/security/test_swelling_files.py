@@ -13,6 +13,7 @@ import pytest
 
 from paperlib.io import read_scores
 from paperlib.reading.limits import READ_LIMIT_VARIABLE, TooLargeError
+from tests.security.parquet_files import Fields, changed, groups
 
 ROWS = 10_000_000
 LIMIT = 50 * 10**6
@@ -86,6 +87,19 @@ def folded_parquet(kind: str) -> Path:
     return path
 
 
+def lying_parquet(kind: str) -> Path:
+    """As `folded_parquet`, with metadata by which each column has one byte when unpacked."""
+    path = folded_parquet(kind)
+
+    def one_byte(fields: Fields) -> None:
+        for group in groups(fields):
+            for chunk in group[1][1][1]:
+                chunk[3][1][6][1] = 1
+
+    path.write_bytes(changed(path.read_bytes(), one_byte))
+    return path
+
+
 BOMBS: dict[str, Callable[[], Path]] = {
     "arrays": lambda: arrays(ROWS),
     "arrays of two lengths": lambda: arrays(4),
@@ -97,6 +111,8 @@ BOMBS: dict[str, Callable[[], Path]] = {
     "parquet with a dictionary of blocks": lambda: folded_parquet("blocks"),
     "parquet with a dictionary of lists": lambda: folded_parquet("lists"),
     "parquet with deltas": lambda: folded_parquet("deltas"),
+    "parquet with a dictionary that lies": lambda: lying_parquet("dictionary"),
+    "parquet with deltas that lie": lambda: lying_parquet("deltas"),
 }
 
 

@@ -2,6 +2,7 @@
 
 import codecs
 import json
+import mmap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,9 +11,12 @@ from typing import Any, BinaryIO
 
 from paperlib.data.text import streams
 from paperlib.data.text.pieces import SEPARATOR, Decoder, Piece, Reading, ReadLog
+from paperlib.reading.parquet import largest_page
 
 _LONGEST_HEADER = 18
 _RUN = 1  # type of a block that holds one byte to be repeated
+_ROWS_AT_ONCE = 64  # of a Parquet file, whose texts may be long
+_BATCH = 1 << 28  # bytes that these may have, where each is as long as what is stored
 _SKIPPABLE = b"\x2a\x4d\x18"
 
 
@@ -232,7 +236,11 @@ class _Reader:
     def parquet(self, path: Path) -> Iterator[Piece]:
         """A row is a document."""
         field = self.reading.text_field
-        with streams.corpus_package("pyarrow.parquet").ParquetFile(path) as file:
+        with (
+            streams.corpus_package("pyarrow.parquet").ParquetFile(path) as file,
+            path.open("rb") as opened,
+            mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
             names = file.schema_arrow.names
             if field not in names:
                 self.skip(f"file without a column {field!r}")
@@ -241,7 +249,12 @@ class _Reader:
             subset_column = self.reading.subset_field.split(".")[0]
             if subset_column in names and subset_column != field:
                 columns.append(subset_column)
-            for batch in file.iter_batches(batch_size=64, columns=columns):  # texts may be long
+            try:
+                longest = largest_page(data, file.metadata, field)
+            except ValueError as error:
+                raise OSError(str(error)) from None
+            rows = max(1, min(_ROWS_AT_ONCE, _BATCH // longest))
+            for batch in file.iter_batches(batch_size=rows, columns=columns):
                 texts: dict[str, list[str]] = {}
                 for row in _with_bytes(batch, field).to_pylist():
                     if isinstance(row[field], bytes):
