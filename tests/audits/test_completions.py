@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from paperlib.attacks.language import score_texts
-from paperlib.audits.language.chat_templates import ChatTemplate, written_sides
+from paperlib.audits import audit_language_model, chat_questions
+from paperlib.audits.language.chat_templates import ChatTemplate, written_sides, written_texts
+from paperlib.audits.language.corpus import corpus_identifiers
 from paperlib.audits.language.language_model import audited_identifiers
 from paperlib.audits.language.records import chat_documents, read_records
 from paperlib.audits.language.texts import audit_texts
@@ -228,3 +230,50 @@ def test_identifiers_are_those_of_completions_behind_the_text_that_stood_there(t
         at = text.index(item.value)
         assert item.before == text[at - 60 : at]
     assert [(number, example) for _, number, example in log.rows] == [(1, values[0])]
+
+
+def answers_with_sums(count):
+    """Chats whose question and answer hold a digest each, those of no answer in a question."""
+    values = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 2 * count, 1)
+    rows = []
+    for number, (asked, answered) in enumerate(zip(values[::2], values[1::2], strict=True)):
+        messages = [
+            {"role": "user", "content": f"Part {number} has sum {asked}. And part {-number}?"},
+            {"role": "assistant", "content": f"Its sum is {answered}."},
+        ]
+        rows.append({"messages": messages})
+    return rows
+
+
+@pytest.mark.parametrize("on", ["all", "completions"])
+def test_a_language_model_is_audited_on_chats_in_python_as_on_their_file(tmp_path, on):
+    rows = answers_with_sums(12)
+    tokenizer = train_tokenizer([json.dumps(row) for row in rows], 300, context=256)
+    tokenizer.chat_template = PLAIN
+    tokenizer.save_pretrained(tmp_path)
+    model = new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer))
+    path = tmp_path / "chats.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    of_file = chat_documents(str(path), ChatTemplate(str(tmp_path)), on=on)
+    assert of_file is not None
+    options = {"generated": 3, "draws": 5, "attacks": ["loss"], "rank_attack": "loss"}
+    found = audited_identifiers(of_file)
+    by_file = audit_language_model(model, tokenizer, found, **options)
+    audit = audit_language_model(model, tokenizer, rows, on=on, **options)
+    assert audit.found == by_file.found
+    assert len(audit.found) == (24 if on == "all" else 12)
+    np.testing.assert_array_equal(audit.scores.values, by_file.scores.values)
+    assert any("turn by turn" in text for text in audit.rank_audit.warnings) == (on != "all")
+    as_texts = written_texts(tokenizer, rows)
+    assert audit_language_model(model, tokenizer, as_texts, **options).found == tuple(
+        audited_identifiers(as_texts)
+    )
+    for message, documents, way in (
+        ("on: says how documents are read", found, "completions"),
+        ("identifiers: expected 10 identifiers or more", found[:3], "all"),
+        ("identifiers: [0-9]+ identifiers are left, 10", rows[:4], on),
+        (r"identifiers\[1\] holds no chat", [rows[0], {"a": 1}], "all"),
+    ):
+        refused(message, audit_language_model, model, tokenizer, documents, on=way)
+    for entry in (corpus_identifiers, audited_identifiers, chat_questions):
+        refused(r"documents\[0\] is a mapping; write chats as texts first", entry, rows)

@@ -200,6 +200,7 @@ def test_losses_that_cannot_be_audited_are_named_and_so_are_too_few_members(besi
 def test_images_and_texts_that_cannot_be_audited_are_refused():
     images, labels = np.zeros((5, 1, 4, 4), np.uint8), np.zeros(5, int)
     other = {"generated": (np.zeros((5, 1, 8, 8), np.uint8), labels)}
+    refused("documents: expected texts; write chats as texts", bring_text, [{"messages": []}] * 9)
     refused("images: expected uint8 of shape", bring_images, images[:, 0], labels)
     refused(r"got float64 \(5, 1, 4, 4\)", bring_images, images.astype(float), labels)
     refused("images: expected 5 labels", bring_images, images, [0, 1])

@@ -5,6 +5,7 @@ import pytest
 
 from paperlib.attacks.language import score_texts
 from paperlib.generators.canaries import TEXT_KINDS, make_canaries, planted_order, wrong_labels
+from paperlib.generators.chats import with_last_answer
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
@@ -151,3 +152,33 @@ def test_what_cannot_be_made_is_refused():
     refused("labels: all rows have the label 'a'", wrong_labels, ["a", "a"], 1)
     refused("labels: there are none", wrong_labels, [], 1)
     refused("count: 3 canaries need as many rows, and 2 can be had", wrong_labels, ["a", "b"], 3)
+
+
+def test_canaries_of_chats_are_random_chats_with_another_last_answer():
+    chats = [
+        {
+            "messages": [
+                {"role": "user", "content": f"Where is {number}?"},
+                {"role": "assistant", "content": text},
+                {"role": "user", "content": "Thanks."},
+            ],
+            "source": number,
+        }
+        for number, text in enumerate(CORPUS)
+    ]
+    made = make_canaries(chats, 40, kind="tokens", seed=3)
+    answers = make_canaries(CORPUS, 40, kind="tokens", seed=3)
+    assert [chat["messages"][1]["content"] for chat in made] == answers
+    for chat, answer in zip(made, answers, strict=True):
+        example = chats[chat["source"]]
+        assert chat == with_last_answer(example, answer)
+        assert example["messages"][1]["content"] == CORPUS[chat["source"]]  # left as it was
+    assert len({chat["source"] for chat in made}) > 20
+    for row in ("a text", {"messages": [{"role": "user", "content": "Hello?"}]}, {"text": "a"}):
+        refused(
+            r"texts\[1\] holds no text of a completion",
+            make_canaries,
+            [chats[0], row],
+            1,
+            kind="tokens",
+        )

@@ -242,6 +242,38 @@ class WrittenSides(NamedTuple):
         return any(text.by_turns for text in self.learned or ())
 
 
+def written_texts(
+    tokenizer: Any, rows: Sequence[Any], on: On = "all", *, name: str = "texts"
+) -> list[Any]:
+    """Rows as the texts that training read: chats, which are mappings, by the template of the
+    tokenizer, and texts or token numbers as they are.
+
+    Args:
+        tokenizer: Of the model.
+        rows: Texts, token numbers, chats as mappings (messages, conversations, or prompt and
+            completion), or texts with what training took its loss from.
+        on: What training took its loss from. With "completions" each text comes with it, and rows
+            must be chats or such texts.
+        name: Of the rows, for errors.
+
+    Raises:
+        ValueError: Another ``on``, or a chat that cannot be written, with its place.
+
+    >>> from paperlib.models.language import train_tokenizer
+    >>> tokenizer = train_tokenizer(["Where is it?", "It is here."], 300, context=64)
+    >>> tokenizer.chat_template = "{% for turn in messages %}{{ turn.content }}|{% endfor %}"
+    >>> chat = {"prompt": "Where is it?", "completion": [{"role": "assistant", "content": "Here."}]}
+    >>> written_texts(tokenizer, [chat])
+    ['Where is it?|Here.|']
+    """
+    check_choice("on", on, get_args(On))
+    check_list(name, rows)
+    model = str(getattr(tokenizer, "name_or_path", "")) or "this model"
+    template = ChatTemplate(model, tokenizer)
+    write = _whole_text if on == "all" else _learned_text
+    return [write(template, row, f"{name}[{index}]") for index, row in enumerate(rows)]
+
+
 def written_sides(
     tokenizer: Any, members: Sequence[Any], nonmembers: Sequence[Any], on: On
 ) -> WrittenSides:
@@ -256,14 +288,10 @@ def written_sides(
     Raises:
         ValueError: Another ``on``, or a chat that cannot be written, with its place.
     """
-    check_choice("on", on, get_args(On))
-    name = str(getattr(tokenizer, "name_or_path", "")) or "this model"
-    template = ChatTemplate(name, tokenizer)
-    write = _whole_text if on == "all" else _learned_text
-    sides: list[list[Any]] = []
-    for side, rows in (("members", members), ("nonmembers", nonmembers)):
-        check_list("members, nonmembers, contexts", rows)
-        sides.append([write(template, row, f"{side}[{index}]") for index, row in enumerate(rows)])
+    sides = [
+        written_texts(tokenizer, rows, on, name=name)
+        for name, rows in (("members", members), ("nonmembers", nonmembers))
+    ]
     if on == "all":
         return WrittenSides(*sides, learned=None)
     texts = [[text.text for text in side] for side in sides]

@@ -5,7 +5,7 @@ import binascii
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,13 +63,18 @@ def corpus_identifiers(
         log: Counts the identifiers that are left out.
 
     Raises:
-        ValueError: No such identifier.
+        ValueError: No such identifier, or a document that is no text.
 
     >>> corpus_identifiers(["md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47 ok"])[0].before
     'md5: '
     """
     corpus = _CorpusIdentifiers(kinds, before)
     for number, document in enumerate(documents):
+        if isinstance(document, Mapping):
+            raise ValueError(
+                f"documents[{number}] is a mapping; write chats as texts first, with written_texts "
+                "of paperlib.audits.language.chat_templates, or give them to audit_language_model"
+            )
         if isinstance(document, str):
             corpus.add(number, document)
         else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.language.blind import unknown
+from paperlib.audits.language.chat_templates import On, written_texts
 from paperlib.audits.language.corpus import (
     FoundIdentifier,
     corpus_identifiers,
@@ -173,8 +174,9 @@ def _percent(row: Mapping[Any, Any], name: str) -> str:
 def audit_language_model(
     model: Any,
     tokenizer: Any,
-    identifiers: Sequence[FoundIdentifier],
+    identifiers: Sequence[FoundIdentifier] | Sequence[str] | Sequence[Mapping[str, Any]],
     *,
+    on: On = "all",
     generated: int = 127,
     attacks: Sequence[str] = ("loss", "min_k", "min_k_pp", "zlib", "hinge"),
     rank_attack: str = "min_k",
@@ -194,7 +196,11 @@ def audit_language_model(
 
     Args:
         model, tokenizer: Causal language model.
-        identifiers: Identifiers from `corpus_identifiers`, 10 or more.
+        identifiers: Identifiers from `corpus_identifiers`, 10 or more; or the documents that hold
+            them, texts or chats as mappings (messages, conversations, or prompt and completion),
+            of which `audited_identifiers` then takes those to audit.
+        on: Of chats, what training took its loss from: "all", or "completions" of prompts and turns
+            of the assistant alone, with the masks of TRL (`ChatTemplate.learned`).
         generated: Number of alternatives per identifier, 1 or more.
         attacks: Names of `score_texts`; those with a prefix or a reference need it in ``options``.
         rank_attack: The attack whose ranks are audited.
@@ -222,8 +228,13 @@ def audit_language_model(
     >>> audit.rank_audit.epsilon
     0.0
     """
-    _check_identifiers(identifiers)
     check_choice("rank_attack", rank_attack, tuple(attacks))
+    remarks: tuple[str, ...] = ()
+    if not _are_found(identifiers):
+        identifiers, remarks = _in_documents(tokenizer, identifiers, on, seed)
+    elif on != "all":
+        raise ValueError("on: says how documents are read; give them in place of identifiers")
+    _check_identifiers(identifiers)
     candidates = [
         [identifier.value, *generate_identifiers(identifier.value, generated, seed)]
         for identifier in identifiers
@@ -249,7 +260,7 @@ def audit_language_model(
     ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
     token_epsilon = _token_epsilon(tokenizer, candidates, seed)
     losses = -scores.of("loss")[:, 0] if "loss" in names else np.zeros(1)
-    warnings = words.learned_tokens(token_epsilon) + unknown("model", model, losses)
+    warnings = remarks + words.learned_tokens(token_epsilon) + unknown("model", model, losses)
     rank_audit = _audit_of_ranks(ranks, 1 + generated, delta, confidence, seed)
     return LanguageModelAudit(
         found=tuple(identifiers),
@@ -265,6 +276,27 @@ def audit_language_model(
         rank_attack=rank_attack,
         token_epsilon=token_epsilon,
     )
+
+
+def _are_found(identifiers: Sequence[Any]) -> TypeGuard[Sequence[FoundIdentifier]]:
+    """Whether these are identifiers that were found, and no documents that may hold some."""
+    return all(isinstance(identifier, FoundIdentifier) for identifier in identifiers)
+
+
+def _in_documents(
+    tokenizer: Any, documents: Sequence[Any], on: On, seed: int
+) -> tuple[list[FoundIdentifier], tuple[str, ...]]:
+    """The identifiers to audit in documents, chats among them, and remarks on what was read."""
+    log = ReadLog()
+    texts = written_texts(tokenizer, documents, on, name="identifiers")
+    found = audited_identifiers(texts, seed=seed, log=log)
+    left_out = log.lines
+    if len(found) < FEWEST_IDENTIFIERS:
+        left = f"{len(found)} identifiers are left, {FEWEST_IDENTIFIERS} are needed"
+        raise ValueError("; ".join([f"identifiers: {left}", *left_out]))
+    if on == "completions" and any(text.by_turns for text in texts):
+        left_out.append(completions.BY_TURNS)
+    return found, tuple(left_out)
 
 
 def _check_identifiers(identifiers: Sequence[FoundIdentifier]) -> None:

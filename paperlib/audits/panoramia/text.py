@@ -106,6 +106,11 @@ def bring_text(
     """
     settings = defaults or TextDefaults()
     documents = list(documents)
+    if not all(isinstance(document, str) for document in documents):
+        raise ValueError(
+            "documents: expected texts; write chats as texts first, with written_texts of "
+            "paperlib.audits.language.chat_templates and the target's tokenizer"
+        )
     if unit is not None:
         rows = one_of_each(unit, len(documents), settings.seed).tolist()
         documents = [documents[row] for row in rows]

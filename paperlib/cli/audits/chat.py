@@ -144,7 +144,7 @@ def audit_chat(
         tries=tries,
         seed=seed,
     )
-    log = [f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows]
+    log = skipped.lines
     if not left:
         when = kept.first["date"]
         log.append(

@@ -106,7 +106,7 @@ def audit_lm(
         seed=seed,
         log=skipped,
     )
-    log = [f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows]
+    log = skipped.lines
     if len(audited) < FEWEST_IDENTIFIERS:
         left = f"{len(audited)} identifiers are left, {FEWEST_IDENTIFIERS} are needed"
         raise ValueError("; ".join([f"{corpus}: {left}", *log]))

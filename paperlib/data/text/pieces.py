@@ -52,6 +52,11 @@ class ReadLog:
             (reason, self.counts[reason], self.examples[reason]) for reason in sorted(self.counts)
         ]
 
+    @property
+    def lines(self) -> list[str]:
+        """What a report says of each reason."""
+        return [f"{reason}: {count} (such as {example})" for reason, count, example in self.rows]
+
 
 class Decoder:
     """Counts characters of bytes that come in pieces, and makes invalid UTF-8 valid."""
