@@ -26,6 +26,7 @@ USED_DATA_FILE = "used_data.jsonl"  # one line per data set
 
 DATA_FOLDER = "_generated/data"  # of the CSVs, below the book's source folder
 
+_ORIGIN = "Where and when this was measured"  # beside what is seen, which a caption says
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -129,6 +130,20 @@ def kept_lines(file_name: str) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def folded_origin(origin: str) -> tuple[str, str]:
+    """Where and when a table or figure was measured, folded, as HTML and as MyST; nothing for no
+    words.
+
+    >>> folded_origin("")
+    ('', '')
+    """
+    if not origin.strip():
+        return "", ""
+    words = one_line("origin", origin)
+    page = f"<details><summary>{_ORIGIN}</summary>{html.escape(words)}</details>"
+    return page, f":::{{dropdown}} {_ORIGIN}\n:class-container: origin\n\n{words}\n:::"
 
 
 def keep_csv(name: str, text: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.text import Text
 
-from paperlib.report.display import Bundle, check_name, keep_csv, one_line, show
+from paperlib.report.display import Bundle, check_name, folded_origin, keep_csv, one_line, show
 
 WIDTH = 4.5  # of a figure, inches
 PHONE = 342.0  # width of a figure on a phone of 390 pixels, CSS pixels
@@ -42,6 +42,7 @@ def show_figure(
     alt: str = "",
     data: pd.DataFrame | None = None,
     invert: bool = True,
+    origin: str = "",
 ) -> None:
     """Show a figure, which the book numbers and names ``fig-<name>``, with its description, and
     close it.
@@ -53,6 +54,8 @@ def show_figure(
             left out only where ``figure`` brings its own.
         data: Numbers that the figure draws, kept as CSV and linked under it.
         invert: True to turn light to dark in dark mode; False for heat maps and photographs.
+        origin: Where and when the numbers were measured, if not in this run; folded under the
+            caption, which says what is seen.
 
     Raises:
         ValueError: No words in the caption, or no description: a figure without its own, and no
@@ -70,9 +73,10 @@ def show_figure(
     uri = svg_uri(fig)
     plt.close(fig)
     link, download = ("", "") if data is None else keep_csv(name, data.to_csv(index=False))
+    page_origin, folded = folded_origin(origin)
     page = (
         f"<figure><img src='{uri}' alt='{html.escape(alt, quote=True)}' style='background: white'>"
-        f"<figcaption>{html.escape(caption)} {link}</figcaption></figure>"
+        f"<figcaption>{html.escape(caption)} {link}{page_origin}</figcaption></figure>"
     )
     # Alt text as JSON: without the quotes a '#' would cut it short.
     options = [f":alt: {json.dumps(alt, ensure_ascii=False)}", f":name: fig-{name}"]
@@ -80,7 +84,7 @@ def show_figure(
         # In dark mode, dark-light: the theme neither dims the image nor puts a background behind
         # it; themed: book/_static/custom.css turns light to dark.
         options += [":class: dark-light", ":figclass: themed"]
-    body = f"{caption}\n\n{download}" if download else caption
+    body = "\n\n".join(filter(None, [caption, download, folded]))
     markdown = f"````{{figure}} {uri}\n" + "\n".join(options) + f"\n\n{body}\n````\n"
     show(Bundle(html=page, markdown=markdown, text=f"{caption}\n[{alt}]"))
 

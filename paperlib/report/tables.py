@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from paperlib.core import round_down
-from paperlib.report.display import Bundle, check_name, keep_csv, one_line, show
+from paperlib.report.display import Bundle, check_name, folded_origin, keep_csv, one_line, show
 
 
 def show_table(
@@ -24,6 +24,7 @@ def show_table(
     columns: str | Mapping[str, str] | None = None,
     lower_bounds: Iterable[str] = (),
     digits: int = 2,
+    origin: str = "",
 ) -> None:
     """Show a table, which the book numbers and names ``tbl-<name>``, and keep its CSV, with every
     digit.
@@ -39,6 +40,8 @@ def show_table(
             down.
         digits: Number of decimals shown, 1 or more; numbers below 0.1 have as many significant
             digits.
+        origin: Where and when the numbers were measured, if not in this run; folded under the
+            table.
 
     Raises:
         ValueError: A bad or taken name, an empty caption, an empty frame, an unknown column.
@@ -69,9 +72,9 @@ def show_table(
     link, download = keep_csv(name, frame.to_csv(index=False))
     pipes = pipe_table(table)
     markdown = f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipes}\n````\n"
-    if download:
-        markdown += f"\n{download}\n"
-    page = _html_table(table, caption, link)
+    page_origin, folded = folded_origin(origin)
+    markdown += "".join(f"\n{block}\n" for block in (download, folded) if block)
+    page = _html_table(table, caption, link) + page_origin
     show(Bundle(html=page, markdown=markdown, text=f"{caption}\n{pipes}"))
 
 

@@ -264,6 +264,19 @@ def test_a_figure_has_alt_text_label_and_no_request_and_a_heat_map_its_colours(r
     assert ':alt: "Described already."' in shown[2].markdown
 
 
+def test_where_and_when_a_number_was_measured_is_folded_below_what_is_seen(run_folder, shown):
+    words = "measured 2026-11-23 on a laptop"
+    figure = (line_figure(), "A line.")
+    report.show_figure(figure, name="line", caption="A line", data=FRAME, origin=words)
+    report.show_table(FRAME, name="gain", caption="Gain", origin=words)
+    for bundle in shown:
+        assert f"\n\n:::{{dropdown}} Where and when this was measured\n" in bundle.markdown
+        assert bundle.markdown.count(words) == 1
+        assert f"</summary>{words}</details>" in bundle.html
+        assert words not in bundle.text
+    assert shown[0].markdown.index("{download}") < shown[0].markdown.index(words)
+
+
 def test_used_data_is_kept_by_checksum(run_folder):
     digest = report.used_data("digits", np.arange(3))
     kept = json.loads((run_folder / report.display.USED_DATA_FILE).read_text())
