@@ -82,6 +82,8 @@ class TableEncoder:
         """Learn means, deviations and values from the training part; a constant column becomes all
         zeros.
 
+        ``columns`` are arrays of shape (n,) by name; ``numeric`` and ``words`` name those to use.
+
         >>> table = {"age": np.array([20.0, 40.0]), "job": np.array(["?", "cook"])}
         >>> encoder = TableEncoder.fit(table, numeric=["age"], words=["job"])
         >>> encoder.names
@@ -103,8 +105,8 @@ class TableEncoder:
         return (*self.numeric, *words)
 
     def transform(self, columns: Columns) -> NDArray[np.float32]:
-        """The features of any part, shape (n, features); a word not seen while fitting gives
-        zeros.
+        """The features of any part, its columns of shape (n,) by name, as float32 of shape (n,
+        features); a word not seen while fitting gives zeros.
         """
         features: list[NDArray[np.generic]] = []
         for name, (mean, deviation) in self.numeric.items():
@@ -112,14 +114,18 @@ class TableEncoder:
             features.append(((numbers - mean) / deviation)[:, None])
         for name, values in self.words.items():
             texts = np.asarray(columns[name], dtype=str)
-            features.append(texts[:, None] == np.array(values)[None, :])
+            is_value = texts[:, None] == np.array(values)[None, :]  # (n, values)
+            features.append(is_value)
         return np.concatenate(features, axis=1).astype(np.float32)
 
 
 def membership_split(n: int, seed: int) -> NDArray[np.bool_]:
-    """Toss one fair coin for each of ``n`` examples: True means it is trained on.
+    """Toss one fair coin for each of ``n`` examples: True means it is trained on, shape (n,).
 
     Independent fair coins are what one-run audits assume; a fixed share of members is not.
+
+    Raises:
+        ValueError: ``n`` below 1.
 
     >>> bool(450 < membership_split(1000, seed=0).sum() < 550)
     True

@@ -34,6 +34,14 @@ def unavailable(
 def data_file(what: str, name: str, sha256: str | None, source: str) -> Path:
     """A file that is never fetched, by its name in the data folder; any content where ``sha256`` is
     None.
+
+    Args:
+        what: What errors call the data set.
+        source: Where errors send the user for it.
+
+    Raises:
+        DataUnavailableError: There is no such file.
+        ValueError: It has another content.
     """
     path = data_folder() / name
     if not path.is_file():
@@ -53,6 +61,9 @@ def made_up() -> bool:
 def check_sha256(path: Path, expected: str) -> None:
     """Refuse a file of another content: in a folder of made-up data, one that its manifest does not
     have.
+
+    Raises:
+        ValueError: Another SHA-256 than ``expected``, hexadecimal.
     """
     if made_up():
         manifest = json.loads((data_folder() / MANIFEST).read_text(encoding="utf-8"))

@@ -26,11 +26,15 @@ _AT_ONCE = 1024  # images between two steps of the progress bar
 
 
 def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
-    """Faces, cut to the middle square and scaled, with 40 attributes.
+    """Faces, cut to the middle square and scaled to ``side`` pixels, with 40 attributes.
 
     The data folder (or ``celeba/`` in it) holds ``img_align_celeba`` of 178 by 218 images,
     ``list_attr_celeba.txt`` and ``list_eval_partition.txt``. The training part is the official one;
     ``limit`` takes the first images of each part.
+
+    Raises:
+        DataUnavailableError: A file is not there.
+        ValueError: A file is damaged or of another form.
     """
     check_at_least(1, side=side)
     folder = _folder()

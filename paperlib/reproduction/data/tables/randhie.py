@@ -44,6 +44,10 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
     equal features on the same side: membership is decided for whole groups of rows, which no audit
     of single rows allows. "row" splits row by row: audits of rows are sound, but most test rows
     have twins among the training rows. "distinct" keeps one row, drawn at random, of each pattern.
+
+    Raises:
+        ValueError: An unknown group, or a share that leaves one side without rows.
+        ModuleNotFoundError: statsmodels is not installed.
     """
     check_choice("group", group, ("pattern", "row", "distinct"))
     check_in("(0, 1)", "test_share", test_share)
@@ -53,11 +57,13 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
         values = values[rng.permutation(len(values))]
         _, first = np.unique(values[:, 1:], axis=0, return_index=True)
         values = values[np.sort(first)]
-    units = np.arange(len(values))  # what falls on one side together: rows, or patterns of rows
+    # What falls on one side together: rows, or patterns of rows, by number.
+    unit_of_row = np.arange(len(values))
     if group == "pattern":
-        units = np.unique(values[:, 1:], axis=0, return_inverse=True)[1].ravel()
-    count = int(units.max()) + 1
-    test = np.isin(units, rng.permutation(count)[: round(test_share * count)])
+        unit_of_row = np.unique(values[:, 1:], axis=0, return_inverse=True)[1].ravel()
+    units = int(unit_of_row.max()) + 1
+    test_units = rng.permutation(units)[: round(test_share * units)]
+    test = np.isin(unit_of_row, test_units)
     if test.all() or not test.any():
         raise ValueError(f"test_share: {test_share} leaves one part without rows")
     train_columns = {name: values[~test, index] for index, name in enumerate(COLUMNS)}
