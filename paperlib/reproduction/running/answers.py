@@ -25,6 +25,8 @@ def record_answer(
 ) -> Answer:
     """Keep the answer of an audit, as `answer_of` gives it, in the result file of a run, which
     prints it.
+
+    ``about`` says in words what was audited, ``report`` where its page is.
     """
     answer = answer_of(result, about=about, warnings=warnings, report=report)
     keep_line(RECORDS_FILE, {_KEY: asdict(answer)})

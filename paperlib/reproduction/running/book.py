@@ -114,12 +114,13 @@ def finished_result(folder: Path, mark: str) -> RunResult | None:
         result = read_result(folder / RESULT)
     except ValueError:
         return None
-    files: dict[str, str] = result.provenance.get("files", {})
-    whole = files and all(
+    files: dict[str, str] = result.provenance.get("files", {})  # checksums by name
+    is_whole = files and all(
         (folder / name).is_file() and file_sha256(folder / name) == digest
         for name, digest in files.items()
     )
-    return result if whole and result.provenance.get("fingerprint") == mark else None
+    is_this_run = result.provenance.get("fingerprint") == mark
+    return result if is_whole and is_this_run else None
 
 
 def show_run(job: Job) -> RunResult:
@@ -134,9 +135,9 @@ def show_run(job: Job) -> RunResult:
     page = project.pages / f"{job.stem}.ipynb"
     data = project.generated / "data" / job.stem
     csvs = {path: data / path.name for path in sorted(kept.glob("*.csv"))}
-    same = result.is_file() and result.read_bytes() == (kept / RESULT).read_bytes()
-    complete = page.is_file() and all(copy.is_file() for copy in csvs.values())
-    if not (same and complete):
+    is_same_run = result.is_file() and result.read_bytes() == (kept / RESULT).read_bytes()
+    is_complete = page.is_file() and all(copy.is_file() for copy in csvs.values())
+    if not (is_same_run and is_complete):
         result.unlink(missing_ok=True)  # written last: without it the page counts as not there
         shutil.rmtree(data, ignore_errors=True)
         copies = {**csvs, kept / PAGE: page, kept / RESULT: result}
@@ -230,7 +231,8 @@ def _repeated_files(project: Project, profile: str) -> dict[Path, RunResult]:
         job = plan(project, stem, profile=profile, where=project.root)
         code = notebook_code(project, stem, profile)
         for path in paths:
-            seed = int(path.parts[-3].rpartition("-")[2])
+            profile_and_seed = path.parts[-3]  # as `kept_folder` names it
+            seed = int(profile_and_seed.rpartition("-")[2])
             values = {**job.parameters, "seed": seed}
             mark = fingerprint(project, stem, profile, values, code, where=job.where)
             result = finished_result(path.parent, mark)
@@ -278,7 +280,7 @@ def write_status(project: Project, profile: str) -> None:
     here = {
         path: result for path, result in _book_files(project).items() if result.profile == profile
     }
-    here |= _repeated_files(project, profile)
+    here |= _repeated_files(project, profile)  # of this machine; ``measured`` are committed
     measured = _measured_files(project)
     judged = judge(_all_evidence(project, here), _all_evidence(project, measured))
     for paper in PAPERS:

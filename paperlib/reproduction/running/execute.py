@@ -285,6 +285,7 @@ def variables_set(values: Mapping[str, str | None]) -> Iterator[None]:
 
 
 def _set_variables(values: Mapping[str, str | None]) -> None:
+    """Set environment variables for good; None takes a variable away."""
     for name, value in values.items():
         if value is None:
             os.environ.pop(name, None)

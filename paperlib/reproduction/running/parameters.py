@@ -105,6 +105,7 @@ def _comment_of(node: ast.stmt, comments: Mapping[int, tokenize.TokenInfo]) -> s
     behind = comments.get(node.end_lineno or node.lineno)
     if behind is not None:
         return behind.string.lstrip("# ")
+    # Upwards over comments that begin their line: others are of the parameter before.
     first = node.lineno
     while first - 1 in comments and not comments[first - 1].start[1]:
         first -= 1
@@ -392,7 +393,7 @@ def swept_values(
     """
     by_name = {parameter.name: parameter for parameter in parameters}
     unknown = {name: None for name in words if name not in by_name}
-    check_parameters(parameters, unknown, where)
+    check_parameters(parameters, unknown, where)  # refuses them, if there are some
     return {name: _values_of(by_name[name], text, where) for name, text in words.items()}
 
 

@@ -63,6 +63,7 @@ class Unit(Job):
         return self._words([name for name in self.swept if name != "seed"])
 
     def _words(self, names: Sequence[str]) -> str:
+        """The values of these parameters; the notebook's name where there are none."""
         return ", ".join(f"{name}={self.parameters[name]!r}" for name in names) or self.stem
 
     def result(self) -> RunResult | None:
@@ -150,6 +151,7 @@ def run_notebook_units(
 
 
 def _seconds(unit: Unit) -> dict[str, Any] | None:
+    """Seconds of a finished unit, in the form that `run_units` keeps; None for another."""
     result = unit.result()
     return None if result is None else {"seconds": np.float64(result.provenance["seconds"])}
 
