@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ class Audits:
 
     scores: MembershipScores
     audits: tuple[ScoreAudit, ...]  #: one or more; the first one has a result
-    design: ScoreDesign = "randomized"
+    design: ScoreDesign | Literal["marks"] = "randomized"
     reading: tuple[str, ...] = field(default=(), kw_only=True)  #: warnings of the reader of a file
     plan: SealedPlan | None = field(default=None, kw_only=True)  #: what was followed
     coins: Coins | None = field(default=None, kw_only=True)  #: what told membership

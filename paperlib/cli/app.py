@@ -10,7 +10,16 @@ import typer
 
 import paperlib
 from paperlib.cli import coins, combine, plan, seal
-from paperlib.cli.audits import chat, data, identifiers, language_model, release, scores, texts
+from paperlib.cli.audits import (
+    chat,
+    data,
+    identifiers,
+    language_model,
+    marks,
+    release,
+    scores,
+    texts,
+)
 from paperlib.cli.commands import (
     GroupedCommands,
     add_brought_commands,
@@ -91,9 +100,10 @@ add_commands(
     language_model.audit_lm,
     chat.audit_chat,
     texts.audit_texts,
+    marks.audit_marks,
     release.audit_release,
 )
 add_commands(app, "Planning, coins and receipts", plan.plan, coins.coins, seal.seal, seal.verify)
-add_commands(app, "Texts and identifiers", coins.canaries, identifiers.identifiers)
+add_commands(app, "Texts and identifiers", coins.canaries, marks.mark, identifiers.identifiers)
 add_brought_commands(app, "Papers, in a checkout")
 add_commands(app, "This installation", doctor)

@@ -106,12 +106,12 @@ def coins(
 
     _check_together(unit, id_column, alike, forget=forget)
     records = open_records(data)
-    to_score, sealed = _output_paths(data, out, records, records.ending or ".txt")
+    to_score, sealed = output_paths(data, out, records, records.ending or ".txt")
     to_forget = out.with_name(to_score.name.replace(".audit", ".forget"))
     if forget:
-        _check_free(to_forget)
+        check_free(to_forget)
     column = unit or id_column or records.id_column()
-    _check_column(data, records, column)
+    check_column(data, records, column)
     digests = records.digests(column)
     # Records of a table without ids are named by their content.
     made_ids = digests if column is None and records.names is None else None
@@ -124,7 +124,7 @@ def coins(
     with_coin = set(tossed.ids)
     audited = np.array([name in with_coin for name in names])
     written = [to_forget, to_score, out] if forget else [to_score, out]
-    with _files_of_coins(tossed, sealed, *written):
+    with files_of_coins(tossed, sealed, *written):
         if records.names is None:
             records.write(to_score, audited, made_ids)
         else:
@@ -177,7 +177,7 @@ def _tossed(
         return toss_coins(names, unit=unit or "", **options_of_coins)
     if alike is None:
         return toss_pairs(names, **options_of_coins)
-    _check_column("--alike", records, alike)
+    check_column("--alike", records, alike)
     return toss_pairs(names, alike=records.cells(alike), **options_of_coins)
 
 
@@ -206,19 +206,22 @@ def _write_forgotten(path: Path, records: "Records", names: Sequence[str], tosse
     return report
 
 
-def _check_free(path: Path) -> None:
+def check_free(path: Path) -> None:
     """Refuse (ValueError) a path where something is."""
     if path.exists():
         raise ValueError(f"{path}: exists already, and nothing is overwritten; give another --out")
 
 
 @contextmanager
-def _files_of_coins(tossed: "Coins", sealed: Path, *others: Path) -> Iterator[None]:
+def files_of_coins(tossed: "Coins", sealed: Path, *others: Path) -> Iterator[None]:
     """Write the coins, then let the block write ``others``, the data last; after an error none of
     these files is there.
 
     Whoever trains on data whose coins were lost has lost the audit, so that these stand first, and
     go last. Where another run has written its coins at the same moment, its files stay.
+
+    Raises:
+        OutputError: The coins cannot be written.
     """
     from paperlib.io.files import output_error
 
@@ -272,7 +275,7 @@ def _copy_warnings(
     ]
 
 
-def _output_paths(data: str, out: Path, records: "Records", ending: str) -> tuple[Path, Path]:
+def output_paths(data: str, out: Path, records: "Records", ending: str) -> tuple[Path, Path]:
     """The files beside ``out``: what is to be scored, and the coins; a ValueError where a file is
     there.
     """
@@ -284,11 +287,11 @@ def _output_paths(data: str, out: Path, records: "Records", ending: str) -> tupl
     to_score = out.with_name(f"{stem}.audit{ending}")
     sealed = out.with_name(f"{stem}.coins.json")
     for path in (out, to_score, sealed):
-        _check_free(path)
+        check_free(path)
     return to_score, sealed
 
 
-def _check_column(data: str, records: "Records", column: str | None) -> None:
+def check_column(data: str, records: "Records", column: str | None) -> None:
     """Refuse a column that the data lack; None and "" are none."""
     from paperlib.core.checks import did_you_mean
 
@@ -416,9 +419,9 @@ def canaries(
     records = open_records(data)
     is_folder = not records.ending
     is_list = records.ending.startswith(".txt")
-    to_score, sealed = _output_paths(data, out, records, ".jsonl" if is_list else records.ending)
+    to_score, sealed = output_paths(data, out, records, ".jsonl" if is_list else records.ending)
     column = id_column or records.id_column()
-    _check_column(data, records, column)
+    check_column(data, records, column)
     source = _Canaries(data=data, records=records, column=column, count=count, seed=seed)
     if kind == "labels":
         replaced, made = _wrong_rows(source, label)
@@ -438,7 +441,7 @@ def canaries(
     added = np.arange(size, size + count)
     planted = np.repeat(added[tossed.included], repetitions)
     kept = np.delete(np.arange(size), replaced)
-    with _files_of_coins(tossed, sealed, to_score, out):
+    with files_of_coins(tossed, sealed, to_score, out):
         if is_list:
             rows = [{MADE_ID: name, **row} for name, row in zip(names, made, strict=True)]
             lines = [f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows]
@@ -491,7 +494,7 @@ def _made_texts(
         chats = _made_chats(source, make)
         if chats:
             return chats
-    _check_column(source.data, records, text)
+    check_column(source.data, records, text)
     if not all(isinstance(row.get(text), str | None) for row in records.contents):
         raise ValueError(
             f"{source.data}: column {text!r} holds other values than text; name another with --text"
@@ -599,5 +602,5 @@ def _labels(data: str, records: "Records", label: str | None) -> list[Any]:
         raise ValueError(
             f"--label: name the column of labels; columns are {', '.join(records.columns)}"
         )
-    _check_column(data, records, label)
+    check_column(data, records, label)
     return [row.get(label) for row in records.contents]

@@ -156,6 +156,48 @@ def toss_pairs(
     )
 
 
+def toss_versions(
+    versions: Sequence[Sequence[Any]], *, seed: int | None = None, column: str = ""
+) -> "Coins":
+    """Draw one of the versions of each text, which is published; the others are sealed.
+
+    Guarantee:
+        Each version of a text is drawn with the same probability, independently of the versions and
+        of the other texts.
+
+    Args:
+        versions: Names of the versions of each text, each name once; every text has as many, at
+            least 2.
+        seed, column: As for `toss_coins`.
+
+    Raises:
+        ValueError: No text, a text with another number of versions, or a name that repeats or is
+            empty.
+
+    >>> toss_versions([["a1", "a2"], ["b1", "b2"]], seed=0).included.tolist()
+    [False, True, False, True]
+    """
+    names = _names([name for text in versions for name in text])
+    each = len(versions[0])
+    if each < 2 or any(len(text) != each for text in versions):
+        raise ValueError("versions: expected as many of each text, at least 2")
+    if len(set(names)) < len(names):
+        raise ValueError(f"versions: {len(names) - len(set(names)):,} names stand there twice")
+    if seed is None:
+        drawn = np.array([secrets.randbelow(each) for _ in versions])
+    else:
+        drawn = np.random.default_rng(seed).integers(each, size=len(versions))
+    return Coins(
+        ids=tuple(names),
+        included=(np.arange(each) == drawn[:, None]).ravel(),
+        unit="",
+        column=column or "id",
+        records=len(versions),
+        seed=seed,
+        versions=each,
+    )
+
+
 def _pairs_in_order(order: NDArray[np.int64], values: Sequence[str]) -> NDArray[np.int64]:
     """Pairs of rows of equal value, taken in this order; shape (pairs, 2)."""
     waiting: dict[str, int] = {}
@@ -189,6 +231,8 @@ class Coins:
             else 0.
         forget: Whether the ids are pairs, one after the other, of which the included record is
             trained on and later forgotten.
+        versions: For texts with a mark, how many versions each has, one after the other among the
+            ids, of which the included one is published; else 0.
     """
 
     ids: tuple[str, ...]
@@ -201,9 +245,15 @@ class Coins:
     salt: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     copies: int = 0
     forget: bool = False
+    versions: int = 0
 
     def __post_init__(self) -> None:
         self.included.flags.writeable = False
+        if self.versions and (
+            len(self.included) % self.versions
+            or (self.included.reshape(-1, self.versions).sum(axis=1) != 1).any()
+        ):
+            raise ValueError("coins: of each text one version is published, and no other")
         if self.forget and (
             len(self.included) % 2 or (self.included[::2] == self.included[1::2]).any()
         ):
@@ -231,6 +281,9 @@ class Coins:
         if self.forget:
             number //= 2
             what = "records, a coin for each pair of those that are scored"
+        if self.versions:
+            number = self.records
+            what = f"texts, each with {self.versions} versions"
         return (
             f"{number:,} coins for {self.records:,} {what}, sealed on {self.sealed}, "
             f"SHA-256 {self.commitment}"
@@ -244,6 +297,11 @@ class Coins:
             raise ValueError(
                 "coins: they say which record of each pair is forgotten; `paperlib audit`, in "
                 "Python audit(..., coins=), judges that"
+            )
+        if self.versions:
+            raise ValueError(
+                "coins: they say which version of each text was published; `paperlib audit-marks`, "
+                "in Python audit_marks, judges that"
             )
         if design != "randomized" or unit is not None:
             raise ValueError(
@@ -398,6 +456,8 @@ class Coins:
             content["copies"] = self.copies
         if self.forget:
             content["forget"] = True
+        if self.versions:
+            content["versions"] = self.versions
         return content
 
     def save(self, path: "str | PathLike[str]") -> None:
@@ -426,6 +486,7 @@ class Coins:
             included=np.array([coin == "1" for coin in values["coins"]]),
             copies=values.get("copies", 0),
             forget=bool(values.get("forget", False)),
+            versions=values.get("versions", 0),
             **{name: values[name] for name in _FIELDS},
         )
 

@@ -32,6 +32,7 @@ class RefusalCode(StrEnum):
     EQUAL_SCORES = "equal_scores"  # most of the scores are one value
     NO_GUESS = "no_guess"  # the model's answers hold too few guesses
     NOT_COMPARABLE = "not_comparable"  # columns of a release are written unlike the records
+    UNFAIR_DRAW = "unfair_draw"  # published versions of texts stand apart without the model
 
 
 _DIRECTIONS = frozenset({RefusalCode.REVERSED, RefusalCode.OTHER_DIRECTION})

@@ -11,8 +11,10 @@ from paperlib.core.checks import check_nonnegative
 from paperlib.core.facts import Refusal
 from paperlib.core.results import AuditResult, ScoreAudit, json_ready, round_down, round_up
 from paperlib.words import forgetting
+from paperlib.words.audits import marks
 
 FORGET = "forget"  # the design of an audit of forgetting
+MARKS = "marks"  # the design of an audit of marked texts
 _HIGH = 1.0  # nats; guesses right at most 73 % of the time are what this lets through
 _LOW_CEILING = 3.0  # nats; an audit that can show less leaves large leaks open
 _MIND = "Read the warnings beside the number first: they name what weakens it."
@@ -184,7 +186,10 @@ def _bounded(
 ) -> Verdict:
     """The verdict on a lower bound, with a claimed epsilon judged after its first sentence."""
     judged, refuted = ([], None) if claimed_epsilon is None else _judge(result, claimed_epsilon)
-    meaning = list(_leak(result, epsilon, what) if epsilon > 0 else _no_leak(result))
+    if result.design == MARKS:
+        meaning = list(marks.meaning(result))
+    else:
+        meaning = list(_leak(result, epsilon, what) if epsilon > 0 else _no_leak(result))
     return Verdict(
         sentences=(meaning[0], *judged, *meaning[1:]),
         next_steps=tuple(_next_steps(result, epsilon, warnings, claimed_epsilon, refuted, what)),
@@ -387,6 +392,8 @@ def _next_steps(
         )
     if result.design == FORGET:
         yield from forgetting.steps(result)
+    elif result.design == MARKS:
+        yield from marks.steps(result)
     else:
         yield from _steps_by_size(result, epsilon, claimed, what)
     if result.adjacency == "replace" and result.design in ("game", "played"):
@@ -395,7 +402,8 @@ def _next_steps(
             "and train only on those with heads. The audit is then about adding or removing a "
             "record, needs fewer assumptions and uses every audit record (the design randomized)."
         )
-    yield f"Keep this report with the {what}, and audit again after each new training."
+    if result.design != MARKS:  # whose reader owns the texts and not the model
+        yield f"Keep this report with the {what}, and audit again after each new training."
 
 
 def _steps_by_size(
