@@ -125,7 +125,7 @@ def audit_curve(
     scores = fair_game(scores, design, seed=seed)
     test = ClaimTest(right_guesses(scores, seed), len(scores), error)
     return CurveResult(
-        **tested(test, claimed, design),
+        **outcome_of(test, claimed, design),
         condition=CONDITIONS[design],
         assumptions=words.assumptions(design),
         refusals=refusals,
@@ -140,11 +140,12 @@ def check_adjacency(claimed: ClaimedCurve, design: Design) -> None:
         raise ValueError(words.other_adjacency(claimed.name, design))
 
 
-def tested(test: ClaimTest, claimed: ClaimedCurve, design: Design) -> dict[str, Any]:
+def outcome_of(test: ClaimTest, claimed: ClaimedCurve, design: Design) -> dict[str, Any]:
     """The fields of a `CurveResult` that the guesses settle."""
     p_value, confidence = test.p_value(claimed.profile), 1 - test.error
     refuted = p_value <= test.error
     mu = test.last_refuted(_MU, gaussian_profile) or 0.0
+    runs = (test.right, *(test.later or ()))
     noise_share, limit = None, None
     if claimed.with_noise is not None:
         noise_share = test.last_refuted(_NOISE, claimed.with_noise)
@@ -155,8 +156,8 @@ def tested(test: ClaimTest, claimed: ClaimedCurve, design: Design) -> dict[str, 
         "delta": 0.0,
         "confidence": confidence,
         "total": test.total,
-        "guesses": test.right.size,
-        "correct": int(np.count_nonzero(test.right)),
+        "guesses": sum(right.size for right in runs),
+        "correct": sum(int(np.count_nonzero(right)) for right in runs),
         "ceiling": None,
         "claim": words.claim(
             claimed.name, p_value, confidence, adjacency_of(design), refuted=refuted

@@ -7,6 +7,7 @@ these odds is at most ``delta(e)`` times the largest bet at e, on average, for e
 audit. So the stake ever reaches c times the error with probability at most 1/c.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,8 @@ _LARGEST = 60.0  # nats; log-odds that are searched
 _LARGEST_BET = 1.0  # reaches the error from nothing
 _RIGHT, _WRONG = 6.0, 0.2  # guesses counted before the first
 _HALF_LIFE = 200.0  # guesses after which one counts half in the accuracy that is expected
+_PLACES = 16  # of a run, from its first guesses to its last
+_HIT, _MISS = 1.0, 0.1  # guesses counted beside those at a place of earlier runs
 _SINGLE = 200  # guesses whose bets are chosen one by one; then a block for each so many
 
 
@@ -74,26 +77,74 @@ def highest_stake(
         guesses: Guesses of each audit, shape (audits,), where some have fewer than n; what stands
             behind them is not read.
     """
+    stake = np.zeros(max(len(np.atleast_2d(right)), limits.start.size)) + limits.start
+    return np.maximum(stake, _path(right, stake, limits, guesses).max(axis=1, initial=0.0))
+
+
+def highest_stake_of_runs(runs: Sequence[NDArray[np.bool_]], limits: Limits) -> FloatArray:
+    """The highest stake against each curve, shape (curves,), where runs are read one after the
+    other: the stake goes on, and the accuracy that is expected of a guess is that at its place of
+    the earlier runs.
+
+    Args:
+        runs: Whether each guess of a run is right, as for `highest_stake`, shape (n,) each.
+        limits: Of as many examples as all runs will have together.
+    """
+    stake = highest = limits.start
+    hits = made = np.zeros(_PLACES)  # at each place of the earlier runs
+    for right in runs:
+        if not right.size:
+            continue
+        place = np.arange(right.size) * _PLACES // right.size
+        expected = None
+        if made.any():
+            expected = ((_near(hits) + _HIT) / (_near(made) + _HIT + _MISS))[place]
+        path = _path(right, stake, limits, half_life=right.size / 8, expected=expected)
+        stake, highest = path[:, -1], np.maximum(highest, path.max(axis=1))
+        hits = hits + np.bincount(place, right, _PLACES)
+        made = made + np.bincount(place, None, _PLACES)
+    return highest
+
+
+def _near(counts: FloatArray) -> FloatArray:
+    """The counts of each place and of those beside it together."""
+    return np.convolve(counts, np.ones(3), mode="same")
+
+
+def _path(
+    right: NDArray[np.bool_],
+    stake: FloatArray,
+    limits: Limits,
+    guesses: IntArray | None = None,
+    *,
+    half_life: float = _HALF_LIFE,
+    expected: FloatArray | None = None,
+) -> FloatArray:
+    """The stakes after each guess of a run that begins with these, shape (rows, n).
+
+    A guess counts half in the accuracy that is expected of another ``half_life`` guesses later, 200
+    at most; ``expected`` is that of each guess where it is known before, shape (n,).
+    """
     rows = np.atleast_2d(right)
-    stake = np.zeros(max(len(rows), limits.start.size)) + limits.start
-    highest = stake.copy()
+    paths = np.empty((stake.size, rows.shape[1]))
     hits, made = np.full(len(rows), _RIGHT), np.full(len(rows), _RIGHT + _WRONG)
     start = 0
     while start < rows.shape[1]:
         size = 1 + start // _SINGLE
         block = rows[:, start : start + size]
-        wins, losses = _bets(stake, hits / made, limits)
+        accuracy = hits / made if expected is None else expected[start : start + 1]
+        wins, losses = _bets(stake, accuracy, limits)
         steps = np.where(block, wins[:, None], -losses[:, None])
         if guesses is not None:
             steps[np.arange(start, start + block.shape[1]) >= guesses[:, None]] = 0.0
         path = _stakes(stake, steps, losses)
+        paths[:, start : start + size] = path
         stake = path[:, -1]
-        highest = np.maximum(highest, path.max(axis=1))
-        kept = 0.5 ** (block.shape[1] / _HALF_LIFE)
+        kept = 0.5 ** (block.shape[1] / min(half_life, _HALF_LIFE))
         hits = _RIGHT + kept * (hits - _RIGHT) + np.count_nonzero(block, axis=1)
         made = (_RIGHT + _WRONG) + kept * (made - _RIGHT - _WRONG) + block.shape[1]
         start += size
-    return highest
+    return paths
 
 
 def _bets(stake: FloatArray, accuracy: FloatArray, limits: Limits) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.bounds.claims.bets import Limits, highest_stake, limits_of
+from paperlib.bounds.claims.bets import Limits, highest_stake, highest_stake_of_runs, limits_of
 from paperlib.bounds.claims.curves import Profile
 from paperlib.core import FloatArray
 
@@ -29,15 +29,16 @@ class ClaimTest:
     right: NDArray[np.bool_]  # whether each guess is right, as for `highest_stake`, shape (n,)
     total: int  # examples of the audit, looks and abstentions included
     error: float  # of each test, in (0, 1)
+    # The same of the runs that are read after the first one, where each may be the last look.
+    later: tuple[NDArray[np.bool_], ...] | None = None
 
     def p_value(self, profile: Profile) -> float:
         """Largest chance of so strong an attack within the curve, in (0, 1]."""
-        stake = float(highest_stake(self.right, self._limits([profile]))[0])
-        return min(1.0, self.error / stake)
+        return min(1.0, self.error / float(self._stakes(self._limits([profile]))[0]))
 
     def refutes(self, profile: Profile) -> bool:
         """Whether the p-value is at most the error."""
-        return bool(highest_stake(self.right, self._limits([profile]))[0] >= 1)
+        return bool(self._stakes(self._limits([profile]))[0] >= 1)
 
     def last_refuted(
         self, grid: FloatArray, profile_at: Callable[[float], Profile]
@@ -54,7 +55,7 @@ class ClaimTest:
         last = None
         for values in _pieces(grid):
             limits = self._limits([profile_at(value) for value in values])
-            stakes = highest_stake(self.right, limits)
+            stakes = self._stakes(limits)
             whole = int(np.argmin(np.append(stakes >= 1, False)))  # cells refuted before one is not
             if whole:
                 last = values[whole - 1]
@@ -68,6 +69,11 @@ class ClaimTest:
 
     def _limits(self, profiles: list[Profile]) -> Limits:
         return limits_of(profiles, self.total, self.error)
+
+    def _stakes(self, limits: Limits) -> FloatArray:
+        if self.later is None:
+            return highest_stake(self.right, limits)
+        return highest_stake_of_runs((self.right, *self.later), limits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,22 +134,16 @@ def combine_runs(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("guess", guess, Guess)
-    suspicions = _check_apart(runs, ids, design)
-    games = [_game(number, run, design, seed) for number, run in enumerate(runs)]
+    suspicions = check_apart(runs, ids, design)
+    games = [game_of_run(number, run, design, seed) for number, run in enumerate(runs)]
     scores = rank_scores(games)
     total = len(scores)
     if planned is not None:
-        planned = int(check_counts("planned", planned, minimum=1))
         if guess != "adaptive":
             raise ValueError(
                 "guess: with planned, guesses at both ends and at each are searched; leave it out"
             )
-        if total > planned:
-            raise ValueError(
-                f"planned: the runs hold {total:,} examples, more than the {planned:,} that were "
-                "planned before the first; keep the bound of the earlier runs and start anew with "
-                "the later ones"
-            )
+        planned = check_planned(planned, total)
     hypothesis = Hypothesis(delta, 1 - confidence)
     best = search_runs(games, planned, hypothesis, guess=guess, seed=seed)
     ceiling = best.ceiling(total)
@@ -166,10 +160,10 @@ def combine_runs(
         warnings=(
             *suspicions,
             *coin_warnings(members, total - members, design),
-            *_doubtful_runs(sizes, design),
+            *doubtful_runs(sizes, design),
         ),
         notes=(ceiling_note(total, ceiling),),
-        refusals=_refusals(runs),
+        refusals=reversed_runs(runs),
         adjacency=adjacency_of(design),
         design=design,
         direction="higher",
@@ -185,7 +179,19 @@ def combine_runs(
     )
 
 
-def _doubtful_runs(sizes: Sequence[tuple[int, int]], design: Design) -> list[str]:
+def check_planned(planned: int, total: int) -> int:
+    """The number of planned examples; a ValueError where the runs hold more."""
+    checked = int(check_counts("planned", planned, minimum=1))
+    if total > checked:
+        raise ValueError(
+            f"planned: the runs hold {total:,} examples, more than the {checked:,} that were "
+            "planned before the first; keep the bound of the earlier runs and start anew with "
+            "the later ones"
+        )
+    return checked
+
+
+def doubtful_runs(sizes: Sequence[tuple[int, int]], design: Design) -> list[str]:
     """Warnings of runs whose numbers of members and non-members fair coins seldom give."""
     messages: list[str] = []
     for number, (members, nonmembers) in enumerate(sizes, 1):
@@ -196,7 +202,7 @@ def _doubtful_runs(sizes: Sequence[tuple[int, int]], design: Design) -> list[str
     return messages
 
 
-def _refusals(runs: Sequence[MembershipScores]) -> tuple[Refusal, ...]:
+def reversed_runs(runs: Sequence[MembershipScores]) -> tuple[Refusal, ...]:
     """A reversed direction of all runs together, and of each one by itself."""
     together = directions.refusals(reversed_direction(rank_scores(runs)))
     if len(runs) == 1:
@@ -256,7 +262,7 @@ def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:
     return MembershipScores(*map(np.concatenate, sides))
 
 
-def _check_apart(
+def check_apart(
     runs: Sequence[MembershipScores], ids: Sequence[Sequence[Any]] | None, design: Design
 ) -> tuple[str, ...]:
     """Refuse runs that hold the same scores or records; warnings of what looks like one split."""
@@ -382,7 +388,7 @@ def _most_common(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> bool:
     return bool(common >= max(_FEWEST, 0.8 * first.sum(), 0.8 * second.sum()))
 
 
-def _game(number: int, run: MembershipScores, design: Design, seed: int) -> MembershipScores:
+def game_of_run(number: int, run: MembershipScores, design: Design, seed: int) -> MembershipScores:
     """The run as a game of fair coins, its own seed; errors name the run."""
     try:
         return fair_game(run, design, seed=seed + number)

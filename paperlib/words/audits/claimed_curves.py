@@ -7,6 +7,7 @@ from paperlib.core.options import Design
 from paperlib.core.results import round_down, round_up
 from paperlib.words.claims import NEIGHBOURS
 from paperlib.words.designs import GUESSED, THE_PROCEDURE, score_assumptions
+from paperlib.words.one_run import runs_assumptions as conditions_of_runs
 
 if TYPE_CHECKING:
     from paperlib.bounds.claims.audit import CurveResult
@@ -22,13 +23,19 @@ PURPOSE = (
 def headline(result: "CurveResult") -> str:
     """The outcome on one line, with its p-value, the bound on mu and the refuted noise."""
     outcome = "refuted" if result.refuted else "not refuted"
+    examples = f"{result.total} examples{_of_runs(result.runs)}"
     text = (
         f"{result.claimed}: {outcome} (p ≤ {_p_value(result.p_value)}, confidence "
-        f"{result.confidence:g}; {result.total} examples); mu ≥ {round_down(result.mu):.3f}"
+        f"{result.confidence:g}; {examples}); mu ≥ {round_down(result.mu):.3f}"
     )
     if result.noise_share is not None:
         text += f"; refuted from {round_up(result.noise_share):.3f} times the noise on"
     return text
+
+
+def _of_runs(runs: int) -> str:
+    """How many runs the examples are of, where there are several."""
+    return f" of {runs} runs" if runs > 1 else ""
 
 
 def _p_value(value: float) -> str:
@@ -96,6 +103,17 @@ def assumptions(design: Design) -> tuple[str, ...]:
         f"{GUESSED['adaptive']}; ties are broken at random",
         "the claim was fixed before the scores were seen",
         THE_PROCEDURE,
+    )
+
+
+def runs_assumptions(design: Design, planned: int | None) -> tuple[str, ...]:
+    """Conditions of the test of a claimed curve on several runs."""
+    search = "guesses of all runs merged by their rank within each run"
+    if planned is not None:
+        search = "guesses of one run after the other, with one stake"
+    return (
+        *conditions_of_runs(design, planned, f"{search}; ties are broken at random"),
+        "the claim was fixed before the scores were seen",
     )
 
 
