@@ -2,7 +2,7 @@
 
 import pickle
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,18 +12,25 @@ from typing import Any
 import huggingface_hub
 import torch
 import transformers
+import yaml
 from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from paperlib.core.checks import check_at_least, check_choice
 from paperlib.models.devices import default_device
+from paperlib.models.folders import check_model_folder
 
 NO_REMOTE_CODE = {"trust_remote_code": False}
 """Of every ``from_pretrained`` and ``from_config``: no code that comes with a model is run, and the
 user is not asked whether it shall be."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
+
+PINNED: Mapping[str, str] = yaml.safe_load(
+    Path(__file__).with_name("pinned.yaml").read_text(encoding="utf-8")
+)
+"""Commits of models on the hub, by name, that are loaded where no revision is given."""
 
 _FEWEST_TOKENS = 16
 END_OF_TEXT = "<|endoftext|>"
@@ -61,7 +68,8 @@ def load_language_model(
             bitsandbytes: linear layers but the last keep weights of 8 bits).
         device: "cpu", "cuda:0", ..., or "auto": all GPUs, through accelerate. None takes CUDA or
             the CPU.
-        revision: Commit, branch or tag on the hub; None takes its main branch.
+        revision: Commit, branch or tag on the hub; None takes the commit of `PINNED`, or the main
+            branch of a model that is not there.
 
     Raises:
         ValueError: Files that are missing or damaged, code of the model's own, a model that sees
@@ -71,8 +79,7 @@ def load_language_model(
     check_choice("dtype", dtype, DTYPES)
     target = device if device == "auto" else str(default_device(device))
     options: dict[str, Any] = dict(NO_REMOTE_CODE)
-    if revision:
-        options["revision"] = revision
+    options |= _pin(name, revision)
     loading = dict(options)
     is_spread = target == "auto" or dtype == "int8"  # accelerate puts it on its devices
     if is_spread:
@@ -85,7 +92,7 @@ def load_language_model(
         loading["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
     else:
         loading["dtype"] = dtype
-    with _failures_in_one_line(name):
+    with _failures_in_one_line(name, revision):
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **options)
         if len(tokenizer) < _FEWEST_TOKENS:  # without its files, an empty one is made
             raise ValueError(f"its tokenizer has {len(tokenizer)} tokens.")
@@ -105,6 +112,15 @@ def load_language_model(
     model = model.eval()
     check_causal(model, f"name: in {name}")
     return model, tokenizer
+
+
+def _pin(name: str | Path, revision: str | None = None) -> dict[str, str]:
+    """The revision as an option of ``from_pretrained``: the one given, or that of `PINNED`; empty
+    for a folder and for a name without one.
+    """
+    if not revision and not Path(name).is_dir():
+        revision = PINNED.get(str(name))
+    return {"revision": revision} if revision else {}
 
 
 def check_causal(model: Any, where: str) -> None:
@@ -151,16 +167,17 @@ def model_stamp(name: str | Path) -> dict[str, Any]:
 def _config(name: str | Path) -> Any:
     """The model's config.json as transformers reads it; failures are a ValueError of one line."""
     with _failures_in_one_line(name):
-        return transformers.AutoConfig.from_pretrained(str(name), **NO_REMOTE_CODE)
+        return transformers.AutoConfig.from_pretrained(str(name), **NO_REMOTE_CODE, **_pin(name))
 
 
 @contextmanager
-def _failures_in_one_line(name: str | Path) -> Iterator[None]:
+def _failures_in_one_line(name: str | Path, revision: str | None = None) -> Iterator[None]:
     """Says in a ValueError of one line why a model or its tokenizer cannot be loaded.
 
     What transformers and torch say is left out where it advises to run code of the model's folder:
     ``trust_remote_code=True`` for its classes, ``weights_only=False`` for pickled weights.
     """
+    check_model_folder(name)
     try:
         yield
     except (OSError, ValueError, ImportError) as error:
@@ -169,7 +186,7 @@ def _failures_in_one_line(name: str | Path) -> Iterator[None]:
                 f"name: {name} needs code of its own (auto_map in its JSON files), which is never "
                 "run here; save it in a form that transformers knows without such code"
             ) from None
-        raise ValueError(_missing(str(name), error)) from error
+        raise ValueError(_missing(str(name), error, revision)) from error
     except (SafetensorError, pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"name: the weights in {name} are damaged or hold more than numbers "
@@ -188,7 +205,7 @@ def _brings_code(name: str | Path) -> bool:
     return any("auto_map" in content for content in settings)
 
 
-def _missing(name: str, error: Exception) -> str:
+def _missing(name: str, error: Exception, revision: str | None) -> str:
     """One line: what was not found, and what to fetch and where to put it."""
     message = str(error).strip().splitlines()[0]
     folder = Path(name)
@@ -199,11 +216,12 @@ def _missing(name: str, error: Exception) -> str:
             f"(tokenizer.json); {name!r} lacks {lacks}: {message}"
         )
     cache = Path(huggingface_hub.constants.HF_HUB_CACHE)
+    asked = "".join(f" --revision {revision}" for revision in _pin(name, revision).values())
     return (
         "name: expected a folder with a model and its tokenizer or a name on the Hugging Face hub, "
-        f"got {name!r}: {message} Where there is a network, run 'hf download {name}' and copy the "
-        f"folder models--{name.replace('/', '--')} of its cache into {cache}, or name the folder "
-        "that has the files"
+        f"got {name!r}: {message} Where there is a network, run 'hf download {name}{asked}' and "
+        f"copy the folder models--{name.replace('/', '--')} of its cache into {cache}, or name the "
+        "folder that has the files"
     )
 
 

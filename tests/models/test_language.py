@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import pickle
+import re
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,6 +70,31 @@ def test_offline_a_name_is_found_in_the_cache_or_the_error_says_what_to_fetch(
         refused("name: expected a folder with ", language.load_language_model, name)
     said = refused("hf download ORG/missing", language.load_language_model, "ORG/missing")
     assert f"models--ORG--missing of its cache into {tmp_path}" in said
+
+
+def test_the_models_of_the_papers_have_a_commit_that_is_loaded_unless_another_is_asked_for(
+    snapshot, tmp_path, monkeypatch
+):
+    place = tmp_path / "models--ORG--named"
+    (place / "refs").mkdir(parents=True)
+    (place / "snapshots").mkdir()
+    pinned, moved = "a" * 40, "b" * 40
+    (place / "refs" / "main").write_text(moved)
+    (place / "snapshots" / pinned).symlink_to(snapshot)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    refused("ORG/named", language.load_language_model, "ORG/named")
+    monkeypatch.setattr(language, "PINNED", {"ORG/named": pinned})
+    model, _ = language.load_language_model("ORG/named")
+    assert model.num_parameters() == language.parameter_count("ORG/named")
+    refused("--revision main", language.load_language_model, "ORG/named", revision="main")
+    monkeypatch.setattr(language, "PINNED", {"ORG/named": moved})
+    refused(f"--revision {moved}", language.load_language_model, "ORG/named")
+
+
+def test_each_pin_is_a_whole_commit():
+    assert {"gpt2", "EleutherAI/pythia-12b", "allenai/OLMo-7B-0424-hf"} <= set(language.PINNED)
+    assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in language.PINNED.values())
 
 
 @pytest.fixture

@@ -87,13 +87,16 @@ def _write_json(path: Path, content: Mapping[str, Any], *, indent: int | None = 
 
 
 def snapshot(folder: Path, name: str) -> Path:
-    """Folder of a model's files in the hub's cache below ``folder``, with the reference that leads
-    there.
+    """Folder of a model's files in the hub's cache below ``folder``, named after the commit that is
+    loaded, with the reference that leads there.
     """
+    from paperlib.models.language import PINNED  # needs torch, which is optional
+
     model = folder / "hub" / "hub" / f"models--{name.replace('/', '--')}"
-    files = model / "snapshots" / _REVISION
+    revision = PINNED.get(name, _REVISION)
+    files = model / "snapshots" / revision
     references = model / "refs"
     files.mkdir(parents=True, exist_ok=True)
     references.mkdir(parents=True, exist_ok=True)
-    (references / "main").write_text(_REVISION, encoding="utf-8")
+    (references / "main").write_text(revision, encoding="utf-8")
     return files
