@@ -38,8 +38,11 @@ def _hold_read_limit(context: typer.Context, limit: str | None) -> str | None:
 
 
 def in_a_folder(path: Path | None) -> Path | None:
-    """An output whose folder is there, else `typer.BadParameter`: a folder that nobody made is more
-    often mistyped than wanted, and this is known before anything is computed.
+    """An output whose folder is there: a folder that nobody made is more often mistyped than
+    wanted, and this is known before anything is computed.
+
+    Raises:
+        typer.BadParameter: There is no such folder.
     """
     if path is not None and not path.parent.is_dir():
         raise typer.BadParameter(

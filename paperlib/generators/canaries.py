@@ -141,7 +141,9 @@ def answers_of(rows: Sequence[Any]) -> list[str] | None:
 
 
 def example_rows(size: int, count: int, *, seed: int | None = None) -> IntArray:
-    """Numbers of the records, of so many, that canaries are like but for their made part."""
+    """Numbers of the records, of ``size``, that canaries are like but for their made part, shape
+    (count,); a record may come several times.
+    """
     rng = np.random.default_rng(None if seed is None else [seed, 3])
     return rng.integers(size, size=count)
 

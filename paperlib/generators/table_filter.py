@@ -43,9 +43,11 @@ class RejectionByOdds:
         check_in("(0, 1)", "cap", self.cap)
 
     def limit(self, odds: FloatArray) -> float:
+        """The odds at the quantile ``cap`` of those of generated rows, (n,)."""
         return float(np.quantile(odds, self.cap))
 
     def chance(self, odds: FloatArray, limit: float) -> FloatArray:
+        """Odds, (n,), in units of the limit, at most 1."""
         return np.minimum(1.0, odds / limit)
 
 
@@ -61,9 +63,11 @@ class ConfidentlySynthetic:
         check_confidence(self.confidence)
 
     def limit(self, odds: FloatArray) -> float:
+        """The odds of a row that is generated with probability ``confidence``; no data matter."""
         return (1 - self.confidence) / self.confidence
 
     def chance(self, odds: FloatArray, limit: float) -> FloatArray:
+        """1 where the odds, (n,), reach the limit, else 0."""
         return (odds >= limit).astype(np.float64)
 
 
@@ -159,7 +163,7 @@ class RowCoder:
 
     @classmethod
     def fit(cls, table: pd.DataFrame) -> "RowCoder":
-        """Learn which words there are."""
+        """Learn which words there are; a ValueError for a table that `checked_columns` refuses."""
         columns = checked_columns("table", table)
         texts = {name: values for name, values in columns.items() if values.dtype.kind == "U"}
         return cls({name: np.unique(values) for name, values in texts.items()})

@@ -38,8 +38,8 @@ class TableGenerator(Protocol):
 
 
 def is_name_like(values: NDArray[Any]) -> bool:
-    """Whether a column of text names rows rather than describes them: most values stand a few times
-    alone.
+    """Whether a column of text, shape (n,), names rows rather than describes them: most values
+    stand a few times alone.
     """
     distinct = 0 if values.dtype.kind != "U" else np.unique(values).size
     return distinct > 50 and (4 * distinct > values.size or distinct > 2_000)
@@ -87,8 +87,8 @@ class ColumnCodes:
         return np.maximum(np.searchsorted(self.floors, column, side="right") - 1, 0)
 
     def decode(self, codes: IntArray, rng: np.random.Generator) -> "pd.Series[Any]":
-        """A fitted value of each code, drawn uniformly among those that share it, of the column's
-        type.
+        """A fitted value of each code, shape (n,), drawn uniformly among those that share it, of
+        the column's type.
         """
         drawn = self.values[rng.integers(self.starts[codes], self.starts[codes + 1])]
         return self.originals.take(np.searchsorted(self.distinct, drawn)).reset_index(drop=True)
@@ -183,7 +183,11 @@ class FittedTree:
     conditionals: tuple[FloatArray, ...]
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
-        """``n`` rows: codes from the root downwards, then values within the codes."""
+        """``n`` rows, 1 or more: codes from the root downwards, then values within the codes.
+
+        Raises:
+            ValueError: ``n`` below 1.
+        """
         check_at_least(1, n=n)
         rng = np.random.default_rng(seed)
         # The root's parent, -1, has one code; of the root one conditional is known.
@@ -234,8 +238,8 @@ class FittedColumns:
 
 
 def checked_columns(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
-    """Columns of a table as arrays of numbers or of text, by which their values can be told
-    apart.
+    """Columns of a table as arrays of numbers or of text, shape (n,) by name, by which their values
+    can be told apart.
 
     Raises:
         ValueError: Fewer than two rows, no column, names that repeat, or missing values; the

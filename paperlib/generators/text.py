@@ -212,9 +212,11 @@ class _ChunkState:
         self.best: Weights | None = None
 
     def state_dict(self) -> dict[str, Any]:
+        """All of it, the order as the state of its generator."""
         return vars(self) | {"order": self.order.get_state()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go back to what `state_dict` returned."""
         self.order.set_state(state["order"].cpu())
         self.losses = state["losses"]
         self.kept = state["kept"]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def as_tensor(values: Any) -> Tensor:
-    """``values`` as a tensor, sharing memory where that is safe."""
+    """``values`` as a tensor of the same shape and type, sharing memory where that is safe."""
     if isinstance(values, np.ndarray) and not values.flags.writeable:
         values = values.copy()  # torch warns about sharing
     return torch.as_tensor(values)

@@ -41,10 +41,12 @@ class MLP:
 
     @property
     def inputs(self) -> int:
+        """Features of a record."""
         return self.widths[0]
 
     @property
     def outputs(self) -> int:
+        """Numbers that it gives for a record."""
         return self.widths[-1]
 
     @property

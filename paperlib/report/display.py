@@ -58,6 +58,9 @@ def show_text(text: str) -> None:
     """Show a computed sentence, or paragraphs of MyST, as text of the page and not in a box as of
     ``print``.
 
+    Raises:
+        ValueError: No words.
+
     >>> show_text("Two of three intervals hold.")
     Two of three intervals hold.
     """
@@ -149,6 +152,9 @@ def folded_origin(origin: str) -> tuple[str, str]:
 def keep_csv(name: str, text: str) -> tuple[str, str]:
     """Write ``<name>.csv``, not yet taken, beside the result and return its link as HTML and as
     MyST.
+
+    Raises:
+        ValueError: A name that another table or figure of the notebook has.
     """
     folder = results_folder()
     data = base64.b64encode(text.encode()).decode()

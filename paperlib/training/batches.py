@@ -107,7 +107,7 @@ class PoissonBatches:
     starts: np.ndarray  # of each batch in the records, and the end; shape (steps + 1,)
 
     def batch(self, step: int) -> np.ndarray:
-        """Record numbers of one batch, all different, possibly none."""
+        """Record numbers of one batch, all different, possibly none, shape (B,)."""
         return self.records[self.starts[step] : self.starts[step + 1]]
 
     def padded(self, width: int) -> np.ndarray:

@@ -211,7 +211,12 @@ class Fitted:
     losses: tuple[float, ...]
 
     def logits(self, x: Any, *, batch: int = 4096) -> Tensor:
-        """Logits, shape (n, outputs), float32, on the model's device."""
+        """Logits, shape (n, outputs), float32, on the model's device, of records (n, ...),
+        ``batch`` at a time.
+
+        Raises:
+            ValueError: Records that are not finite, or have no axis of features.
+        """
         device = next(self.module.parameters()).device
         with torch.inference_mode():
             logits = [

@@ -159,7 +159,7 @@ class _ImageTraining:
         self.cosine = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, steps)
 
     def step(self, rng: torch.Generator, records: Tensor) -> Tensor:
-        """One batch; returns the mean loss."""
+        """One batch, of record numbers of shape (B,); returns the mean loss."""
         x, config = self.x, self.config
         images = augmented(x[records], rng) if config.augment else x[records]
         self.optimizer.zero_grad(set_to_none=True)

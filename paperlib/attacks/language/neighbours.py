@@ -192,7 +192,11 @@ class _Search:
         return np.array(indices, dtype=np.int64)
 
     def frequencies(self, corpus: Sequence[str]) -> FloatArray:
-        """How often each token occurs, shape (vocabulary,); special ones count as 0."""
+        """How often each token occurs, shape (vocabulary,); special ones count as 0.
+
+        Raises:
+            ValueError: Fewer than two different tokens.
+        """
         output = self._tokenizer(list(corpus), return_attention_mask=False, verbose=False)
         tokens = np.concatenate(output["input_ids"]).astype(int)
         counts = np.bincount(tokens, minlength=len(self._tokenizer)).astype(float)

@@ -134,6 +134,10 @@ def token_windows(
 ) -> list[Window]:
     """As `encode`, for texts and contexts that are the numbers of their tokens already, without
     padding.
+
+    Raises:
+        ValueError: Another number of contexts than of texts, negative numbers, padding at an end,
+            or a text of which no token can be scored.
     """
     before: list[tuple[int, ...]] = [()] * len(texts)
     if contexts is not None:
@@ -477,7 +481,9 @@ def _check_finite(table: FloatArray, batch: Sequence[Window], names: tuple[str, 
 
 
 def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:
-    """``rows`` of logits and targets, a part at a time that fits into memory."""
+    """``rows`` of logits (n, vocabulary) and targets (n,), a part at a time that fits into memory:
+    (n, k).
+    """
     step = max(1, _AT_ONCE.get(logits.device.type, _AT_ONCE_ELSEWHERE) // logits.shape[-1])
     pieces = zip(logits.split(step), targets.split(step), strict=True)
     return torch.cat([rows(some_logits, some_targets) for some_logits, some_targets in pieces])

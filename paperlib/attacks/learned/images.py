@@ -77,7 +77,11 @@ class ImageStack:
     def fit(
         self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
     ) -> "list[FittedStack]":
-        """Train both modules and the stacking for each seed, on uint8 images."""
+        """Train both modules and the stacking for each seed, on uint8 images.
+
+        Raises:
+            ValueError: Examples that are no uint8 images (n, channels, side, side).
+        """
         x = train.inputs.examples
         if x.ndim != 4 or x.dtype != np.uint8:
             raise ValueError(
@@ -128,7 +132,7 @@ class FittedStack:
     seen: Callable[[AttackInputs], AttackInputs]  # what of the inputs the modules see
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Log odds of being a member, but for a constant."""
+        """Log odds of being a member, but for a constant, shape (n,)."""
         seen = self.seen(inputs)
         scores = np.stack([module.scores(seen) for module in self.modules], axis=1)
         return (scores - self.center) @ self.weights
@@ -139,7 +143,7 @@ class _ImageNetwork:
     module: nn.Module
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Log odds, from the image alone."""
+        """Log odds of being a member, from the image alone, shape (n,)."""
         return image_logits(self.module, inputs.examples).double().diff(dim=1)[:, 0].numpy()
 
 

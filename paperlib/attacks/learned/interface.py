@@ -57,7 +57,7 @@ class AttackInputs:
         return len(self.losses)
 
     def take(self, index: ArrayLike) -> "AttackInputs":
-        """The examples at ``index``, in this order."""
+        """The examples at ``index``, row numbers of shape (k,), in this order."""
         rows = np.asarray(index)
         return AttackInputs(self.examples[rows], self.losses[rows])
 
@@ -149,7 +149,7 @@ class FittedClassifier:
     table: Callable[[AttackInputs], NDArray[Any]]
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Log odds of being a member."""
+        """Log odds of being a member, shape (n,)."""
         return np.asarray(self.model.decision_function(self.table(inputs)), dtype=np.float64)
 
 
@@ -188,7 +188,7 @@ class LossScore:
         return [self for _ in seeds]
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Minus the loss, shape (n,)."""
+        """Minus the loss, shape (n,); a ValueError where there is no column of losses."""
         if not inputs.losses.shape[1]:
             raise ValueError("losses: expected at least one column, the target's loss, got none")
         return -inputs.losses[:, 0]

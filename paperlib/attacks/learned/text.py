@@ -317,7 +317,7 @@ class FittedTextClassifier:
     scale: tuple[tuple[FloatArray, FloatArray], ...] = field(repr=False)
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Log odds of being a member."""
+        """Log odds of being a member, shape (n,)."""
         device = next(self.network.parameters()).device
         tensors = _inputs(inputs, self.settings.tokens, self.scale, device)
         return _logits(self.network, tensors)[self.index].double().cpu().numpy()

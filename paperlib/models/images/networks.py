@@ -85,6 +85,9 @@ def cnn4(
 ) -> nn.Module:
     """Four convolutional layers, each halving the image, and a linear layer; with 40 outputs
     CelebA's CNN.
+
+    Raises:
+        ValueError: A side below 16.
     """
     if side < 16:
         raise ValueError(f"side: expected 16 or more for cnn4, got {side}")
@@ -117,6 +120,7 @@ class _Block(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
+        """Images (B, inputs, side, side) to (B, outputs, side / stride, side / stride)."""
         entry = relu(self.norm1(x))
         shortcut = x if self.around is None else self.around(entry)
         return shortcut + self.conv2(relu(self.norm2(self.conv1(entry))))

@@ -274,6 +274,9 @@ def split_assignments(text: str) -> list[str]:
     Values with spaces stand in quotes or begin with a bracket. Backslashes and dollar signs stay as
     they are.
 
+    Raises:
+        ValueError: A word that is no ``name=value``, or a quote or bracket that is not closed.
+
     >>> split_assignments("a='two words' sizes=[1, 2] b=3")
     ['a=two words', 'sizes=[1, 2]', 'b=3']
     """
@@ -390,6 +393,9 @@ def swept_values(
 ) -> dict[str, list[Any]]:
     """Name to the values that a word gives it, each checked against the notebook's own
     parameters.
+
+    Raises:
+        ValueError: An unknown name, a value of another type, no value, or one that is given twice.
     """
     by_name = {parameter.name: parameter for parameter in parameters}
     unknown = {name: None for name in words if name not in by_name}

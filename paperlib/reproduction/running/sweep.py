@@ -86,6 +86,9 @@ def plan_units(
     Args:
         notebook: Stem or path of the notebook.
         given: Parameter to a word that says its values, such as ``0..4`` or ``20,50,100``.
+
+    Raises:
+        ValueError: What `plan` and `swept_values` refuse, or runs that would write one file.
     """
     # Workers know folders as they were planned, so that what a run writes there stops no other.
     base = replace(plan(project, notebook, profile=profile), memo={})

@@ -78,6 +78,9 @@ def run_all(
 
     Returns:
         Names of the notebooks that failed.
+
+    Raises:
+        ValueError: ``jobs`` below 1, or a profile that there is not.
     """
     check_at_least(1, jobs=jobs)
     stems = project.stems() if seed is None else judged_notebooks(project)

@@ -62,6 +62,9 @@ def train_with_fault(
         fault: A name of ``FAULTS`` or ``SOUND``.
         steps: Steps that the accountant is told; so are the other arguments.
 
+    Raises:
+        ValueError: A name that is none of them.
+
     >>> train_with_fault(made_up_records(), 0, "noise over batch")
     """
     if fault not in (*SOUND, *FAULTS):

@@ -27,8 +27,8 @@ class Mechanism:
 
 
 def fair_bits(rng: np.random.Generator, m: int) -> IntArray:
-    """Fair coins, tossed again in the one case in a million that an audit refuses as
-    implausible.
+    """Fair coins, 1 for a member, shape (m,), tossed again in the one case in a million that an
+    audit refuses as implausible.
     """
     while True:
         bits = rng.integers(0, 2, m)
@@ -48,7 +48,7 @@ def randomized_response(epsilon: float) -> Mechanism:
 
 
 def of_bits(scores: Callable[[np.random.Generator, IntArray], ArrayLike]) -> Draw:
-    """Fair coins first, then the scores of these bits."""
+    """Fair coins first, shape (m,), then the ``scores`` of these bits, shape (m,)."""
 
     def draw(rng: np.random.Generator, m: int) -> MembershipScores:
         bits = fair_bits(rng, m)

@@ -191,6 +191,9 @@ class Privacy:
 def paper_delta(examples: int) -> float:
     """The paper's delta, ``1 / (n ln n)``.
 
+    Raises:
+        ValueError: Fewer than 2 examples.
+
     Source:
         Negoescu et al., Epsilon*, Section 4.1; the base of the logarithm is not stated there.
 

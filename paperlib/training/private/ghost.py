@@ -103,7 +103,11 @@ def clip_factors(squares: Tensor, clip_norm: Tensor) -> Tensor:
 
 
 def write_gradients(layers: Layers, inputs: Sequence[Tensor], deltas: Sequence[Tensor]) -> None:
-    """Write the gradient summed over the batch into the views ``layers`` of a gradient matrix."""
+    """Write the gradient summed over the batch into the views ``layers`` of a gradient matrix.
+
+    ``inputs`` and ``deltas`` are those of each layer, (K, B, inputs) and (K, B, outputs), as of
+    `forward` and `derivatives`.
+    """
     for (weights, biases), layer_input, delta in zip(layers, inputs, deltas, strict=True):
         if weights.dtype == layer_input.dtype:
             weights.baddbmm_(layer_input.transpose(1, 2), delta, beta=0)

@@ -119,6 +119,9 @@ def generate_purchase100_like(
     ``mixing * class[c, j] + (1 - mixing) * base[j]``, independently; chances are uniform on [0, 1],
     and classes equally likely. Small ``mixing``, in (0, 1], makes classes hard to tell apart, so
     that a network that fits its training rows must memorise them.
+
+    Raises:
+        ValueError: Fewer than 1 shopper on a side, or ``mixing`` out of range.
     """
     check_at_least(1, n_train=n_train, n_test=n_test)
     check_in("(0, 1]", "mixing", mixing)

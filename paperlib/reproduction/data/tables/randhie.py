@@ -87,7 +87,12 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
 
 
 def read_table() -> pd.DataFrame:
-    """All rows, as statsmodels has them, with the columns ``COLUMNS``."""
+    """All rows, as statsmodels has them, with the columns ``COLUMNS``.
+
+    Raises:
+        ValueError: A file of statsmodels with other rows.
+        ModuleNotFoundError: statsmodels is not installed.
+    """
     source = optional_package("statsmodels.datasets.randhie", "data", "the randhie data set")
     table: pd.DataFrame = source.load_pandas().data
     if tuple(table.columns) != COLUMNS or len(table) != ROWS:
