@@ -207,8 +207,9 @@ def panoramia_result(
     *,
     learned: bool = False,
 ) -> PanoramiaResult:
-    """The result of the baseline's and the attack's test; ``learned`` if coins decided the
-    orders.
+    """The result of the baseline's and the attack's test; ``learned`` if coins decided the orders.
+
+    ``flags`` is True for a member, shape (m,).
     """
     members, known_c = int(flags.sum()), terms.known_c
     nonmembers = flags.size - members

@@ -44,8 +44,11 @@ class Terms:
         return self.gamma, self.gamma + self.delta - self.gamma * self.delta
 
     def shown(self, flags: NDArray[np.bool_]) -> IntArray:
-        """Positions of the examples that the game shows, rising; ValueError for implausible
-        coins.
+        """Positions of the examples that the game shows, rising, of ``flags``, True for a member,
+        shape (m,).
+
+        Raises:
+            ValueError: Counts that fair coins do not give, or too few examples for a game.
         """
         members, others = np.flatnonzero(flags), np.flatnonzero(~flags)
         if self.design == "game":

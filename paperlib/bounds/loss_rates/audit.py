@@ -101,6 +101,10 @@ def epsilon_star_normals(
         limit ``log((1 - 2 delta) / delta)``. At delta = 0 it is 0 for equal normals and infinite
         for any others.
 
+    Raises:
+        ValueError: A number that is not finite, a deviation that is not above 0, or delta outside
+            [0, 0.5).
+
     Source:
         Negoescu et al. (2024), Definition 2 and Section 3.1.
 

@@ -122,7 +122,17 @@ def band_interval(
     low: float,
     high: float,
 ) -> Interval:
-    """Range of Epsilon* over every pair of distributions that two simultaneous bands allow."""
+    """Range of Epsilon* over every pair of distributions that two simultaneous bands allow.
+
+    Args:
+        train, population: Losses, shape (n,) and (m,).
+        delta: In [0, 0.5).
+        confidence: In (0, 1).
+        low, high: Ends of the range that rates are clipped to.
+
+    Returns:
+        Both ends, nats.
+    """
     # Exact binomial limits at up to 128 ranks of each sample, fixed by its size, share the error:
     # the result holds the supremum with rates clipped to [low, high] in finite samples, for any
     # distributions.
@@ -222,7 +232,12 @@ def resampled_empirical_epsilon(
     low: float,
     high: float,
 ) -> FloatArray:
-    """Empirical Epsilon* of each row; losses are whole-number ranks among the pooled losses."""
+    """Empirical Epsilon* of each row, nats, shape (...): losses, (..., n) and (..., m), are
+    whole-number ranks among the pooled losses.
+
+    Rates are clipped to [``low``, ``high``]; ``axis`` is there for scipy's bootstrap and is the
+    last one.
+    """
     width = int(max(train.max(), population.max())) + 1
     tpr, fpr = _cumulated(train, width), _cumulated(population, width)
     tpr, fpr = np.broadcast_arrays(tpr, fpr)

@@ -42,6 +42,9 @@ def epsilon_star_from_rates(
     Nats, at least 0; infinite where a rate of 0 meets a numerator above delta. Their maximum is the
     paper's Epsilon* over these thresholds.
 
+    Raises:
+        ValueError: A rate outside [0, 1], shapes that do not broadcast, or delta outside [0, 1).
+
     Source:
         Negoescu et al. (2024), Definition 2, Equation 7.
 
@@ -191,7 +194,9 @@ def best_empirical_threshold(
 
 
 def check_delta_below_half(delta: float, name: str = "delta") -> float:
-    """Return ``delta`` in [0, 0.5): above it no rate lies in [delta, 1 - delta]."""
+    """Return ``delta`` in [0, 0.5): above it no rate lies in [delta, 1 - delta]. A ValueError for
+    others.
+    """
     number = check_delta(delta, name)
     if number >= 0.5:
         raise ValueError(

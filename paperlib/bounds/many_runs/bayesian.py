@@ -44,6 +44,9 @@ class BayesianResult(ManyRunsResult):
 def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
     """Posterior probability, to 1e-10, that the error rates are allowed at ``epsilon``; Jeffreys'
     prior.
+
+    Raises:
+        ValueError: ``epsilon`` below 0 or not finite, or delta outside [0, 1).
     """
     # Allowed: ``fpr + e^eps fnr >= 1 - delta`` and ``e^eps fpr + fnr >= 1 - delta``
     # (Zanella-Beguelin et al. 2023, section 4). Its mass is an integral over the false-positive

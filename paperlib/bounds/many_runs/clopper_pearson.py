@@ -100,8 +100,11 @@ def upper_rates(
     members: ArrayLike,
     confidence: float,
 ) -> tuple[Any, Any]:
-    """Upper bounds on both error rates, which hold together at ``confidence``; everything
-    broadcasts.
+    """Upper bounds on both error rates, in [0, 1], which hold together at ``confidence``; counts of
+    any shape, everything broadcasts.
+
+    Raises:
+        ValueError: ``confidence`` outside (0, 1).
     """
     level = (1 - check_confidence(confidence)) / 2
     return upper_rate(false_positives, nonmembers, level), upper_rate(
@@ -258,6 +261,9 @@ def clopper_pearson_epsilon(
         Exceeds the epsilon of (epsilon, delta)-DP training with probability at most
         ``1 - confidence``: each rate has a one-sided interval at half the error, and both
         directions of the definition use the same two ends.
+
+    Raises:
+        ValueError: ``confidence`` or ``delta`` out of range.
 
     >>> round(float(clopper_pearson_epsilon(0, 1000, 0, 1000)), 6)
     5.600588

@@ -56,6 +56,10 @@ def gaussian_dp_mu(
 def gaussian_dp_epsilon(mu: ArrayLike, delta: ArrayLike) -> Any:
     """Epsilon of mu-Gaussian DP at delta, nats, rounded down by less than 1e-9; broadcasts.
 
+    Args:
+        mu: At least 0, of any shape.
+        delta: In (0, 1), of a shape that broadcasts with it. Neither is checked.
+
     Source:
         Dong, Roth and Su (2019), Corollary 2.13.
 

@@ -38,7 +38,7 @@ class Bettor(Protocol):
 
     def propose(self, count: int, revealed: Flags) -> "Proposal":
         """Whole tied blocks of at most ``count`` unrevealed examples together; they are revealed
-        next.
+        next. ``revealed`` has a flag for each of m examples, shape (m,).
         """
         ...
 
@@ -66,8 +66,8 @@ class Bets:
 
 
 def ends_of(scores: FloatArray) -> tuple["EndOfScores", "EndOfScores"]:
-    """The two bettors of a score: "member" is guessed from its top, "non-member" from its
-    bottom.
+    """The two bettors of scores, shape (m,): "member" is guessed from their top, "non-member" from
+    their bottom.
     """
     top = np.argsort(-scores)
     bottom = top[::-1]
@@ -92,6 +92,7 @@ class EndOfScores:
             self._end = np.append(np.repeat(ends, np.diff(ends, prepend=0)), values.size)
 
     def next_size(self, revealed: Flags) -> int:
+        """Unrevealed examples of the next tied block of this end, 0 where none is left."""
         self._pass_over(revealed)
         if self._end is None:
             return int(self._next < self._order.size)
@@ -104,6 +105,9 @@ class EndOfScores:
             self._next += 1
 
     def propose(self, count: int, revealed: Flags) -> Proposal:
+        """The next blocks from this end, as `Bettor.propose` says; a block that does not fit is
+        offered the next time.
+        """
         self._pass_over(revealed)
         start = self._next
         reach = min(start + count, self._order.size)

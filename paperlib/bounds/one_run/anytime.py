@@ -115,8 +115,8 @@ class _CountSearch:
         return False
 
     def alone(self, start: float, end: float) -> FloatArray:
-        """Largest epsilon between two that each count refutes alone, from below; -1 where there is
-        none.
+        """Largest epsilon between two, nats, that each count refutes alone, from below, shape
+        (counts,); -1 where there is none.
         """
 
         def refuted(epsilon: ArrayLike) -> NDArray[np.bool_]:
@@ -182,7 +182,9 @@ class AnytimeCounts:
         return epsilon, reached
 
     def refutes(self, correct: IntArray, guesses: IntArray, epsilon: float) -> bool:
-        """Whether the bound exceeds ``epsilon``; it is not computed."""
+        """Whether the bound of ``correct`` of ``guesses``, shape (counts,), exceeds ``epsilon``,
+        nats; it is not computed.
+        """
         return all(
             _CountSearch(correct, guesses, level, failures, self.most).refutes(min(end, epsilon))
             for _, end, level, failures in self._steps(epsilon)

@@ -181,8 +181,8 @@ class OneRunResult(AuditResult):
 
     @cached_property
     def curve_bound(self) -> FloatArray:
-        """Bound at each guess count of the curve, corrected for the search; computed when asked
-        for.
+        """Bound at each guess count of the curve, nats, shape (points,), corrected for the search;
+        computed when asked for.
         """
         return self._best.bounds(self._best.shown())
 

@@ -138,6 +138,9 @@ def f_dp_parameter(
         family: "gaussian" (mu), "laplace" (epsilon) or "approximate" (epsilon at ``delta``).
         delta: Delta of "approximate", in [0, 1).
 
+    Raises:
+        ValueError: A count, confidence or delta out of range, or an unknown family.
+
     Source:
         Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235.
 

@@ -85,6 +85,12 @@ def fair_game(
 ) -> MembershipScores:
     """Scores whose membership fair coins decided: those given, if plausible, or those that a game
     shows.
+
+    ``what`` is what an error says assumes fair coins.
+
+    Raises:
+        ValueError: An unknown design, counts that fair coins do not give, or too few examples for a
+            game.
     """
     # 900 members and 100 non-members with no signal at all would look like an epsilon of 2.
     check_choice("design", design, Design)
@@ -127,7 +133,12 @@ def game_size(side: int) -> int:
 
 def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[IntArray, IntArray]:
     """Positions of the members and of the non-members that a privacy game shows, each in random
-    order.
+    order: shapes (k,) and (total - k,), k by fair coins.
+
+    ``name`` begins an error.
+
+    Raises:
+        ValueError: So few examples that all coins fell on one side.
     """
     rng = np.random.default_rng(seed)
     side = min(members, nonmembers)
@@ -164,6 +175,9 @@ def game_spread(audit: Callable[..., AuditResult], *, games: int = 10, seed: int
         audit: Audit that takes ``design`` and ``seed``, its scores given already:
             ``partial(audit_one_run, scores, delta=1e-5)``.
         games: Number of games, 1 or more; their seeds are seed + 1, seed + 2, ... .
+
+    Raises:
+        ValueError: ``games`` below 1, or an audit whose result has no epsilon.
 
     >>> import numpy as np
     >>> from functools import partial

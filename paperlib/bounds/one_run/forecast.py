@@ -143,8 +143,11 @@ class Forecast:
         return [self._moved(audit, total) for audit in simulated]
 
     def audits_for(self, target: float) -> tuple[int, list[SimulatedAudit]]:
-        """The smallest size, to 2 %, at which a share ``power`` shows ``target``, and audits of
-        that size.
+        """The smallest size, to 2 %, at which a share ``power`` shows ``target``, nats, and audits
+        of that size.
+
+        Raises:
+            ValueError: A target that the attack does not show at any size.
         """
         # By how much audits show more than `said` changes little with the size. So all that were
         # simulated near the size that is sought help to find it, and each batch is simulated at the
@@ -268,7 +271,9 @@ class Forecast:
 
     @cached_property
     def laws(self) -> list[AttackLaw]:
-        """Laws of the attack's ranks, each as likely as the others."""
+        """Laws of the attack's ranks, each as likely as the others; a ValueError for an AUC outside
+        [0.5, 1) or too small a pilot.
+        """
         if isinstance(self.attack, MembershipScores):
             return laws_of_pilot(self.attack, _LAWS, seed=self.seed)
         if self.attack is None:

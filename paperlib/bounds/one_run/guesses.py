@@ -29,22 +29,22 @@ class GuessPath:
 
     @property
     def guesses(self) -> IntArray:
-        """Guess counts r, increasing."""
+        """Guess counts r, increasing, shape (stopping points,)."""
         return self.as_member + self.as_nonmember
 
     @property
     def correct(self) -> IntArray:
-        """Right guesses v among them."""
+        """Right guesses v among them, shape (stopping points,)."""
         return self.true_members + self.true_nonmembers
 
     def at(self, positions: IntArray) -> "GuessPath":
-        """The stopping points at positions ``positions`` alone."""
+        """The stopping points at ``positions``, shape (k,), alone."""
         arrays = {name: values[positions] for name, values in vars(self).items() if name != "total"}
         return replace(self, **arrays)
 
 
 def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
-    """m, m/2, m/4, ... down to ``smallest`` (m itself if smaller), largest first."""
+    """m, m/2, m/4, ... down to ``smallest`` (m itself if smaller), largest first: (counts,)."""
     counts = [m]
     while counts[-1] // 2 >= smallest:
         counts.append(counts[-1] // 2)

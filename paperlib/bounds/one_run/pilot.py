@@ -58,7 +58,7 @@ class Ties:
     end: FloatArray
 
     def joined(self, ranks: FloatArray) -> FloatArray:
-        """The ranks, those of one stretch replaced by its start."""
+        """The ranks, in [0, 1] and of any shape, those of one stretch replaced by its start."""
         if not self.start.size:
             return ranks
         stretch = np.maximum(np.searchsorted(self.start, ranks, side="right") - 1, 0)
@@ -142,6 +142,9 @@ class _RankedPilot:
 
     @classmethod
     def of(cls, pilot: MembershipScores) -> "_RankedPilot":
+        """The groups of a pilot's scores: single ranks at both ends, where an attack is surest, and
+        larger groups toward the middle.
+        """
         values, labels = pilot.oriented().pooled()
         order = np.argsort(values, kind="stable")
         values, hits = values[order], np.append(0, np.cumsum(labels[order]))
@@ -195,6 +198,7 @@ class _State:
     used: NDArray[np.bool_]
 
     def law(self, ties: Ties) -> AttackLaw:
+        """The law of ranks that the six numbers describe, with the ties of the pilot."""
         shift, spread = float(self.numbers[0]), math.exp(self.numbers[1]) if self.used[0] else 1.0
         top = self._block(2) if self.used[1] else Block()
         mirrored = self._block(4) if self.used[2] else Block()
@@ -295,8 +299,8 @@ def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple
 
 
 def laws_of_pilot(pilot: MembershipScores, draws: int, *, seed: int) -> list[AttackLaw]:
-    """Laws that a pilot of at least 20 of each class leaves open, drawn by how likely it makes
-    them.
+    """``draws`` laws that a pilot of at least 20 of each class leaves open, drawn by how likely it
+    makes them; a ValueError for a smaller pilot.
     """
     fewest = min(pilot.member.size, pilot.nonmember.size)
     if fewest < SMALLEST_PILOT:

@@ -41,13 +41,13 @@ class SingleCounts:
     p_value: PValue = published_p_value  # P-value of one count
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
-        """Largest log-odds refuted at any guess count, nats, and the position where it is
-        reached.
+        """Largest log-odds refuted at any guess count, nats, and the position where it is reached;
+        right guesses and guesses have shape (counts,).
         """
         return best_count(correct, guesses, self.level, self.m_delta, self.p_value)
 
     def bounds(self, correct: IntArray, guesses: IntArray) -> FloatArray:
-        """Log-odds refuted at each guess count, corrected for the search."""
+        """Log-odds refuted at each guess count, nats, shape (counts,), corrected for the search."""
         return refuted_log_odds(correct, guesses, self.level, self.m_delta, self.p_value)
 
 
@@ -68,8 +68,8 @@ class ThresholdBound:
         return self.test.best(all_right, all_right)[0]
 
     def shown(self) -> IntArray:
-        """At most `CURVE_POINTS` positions, evenly spaced in log guesses, with ``at`` among
-        them.
+        """At most `CURVE_POINTS` positions, evenly spaced in log guesses, with ``at`` among them,
+        rising, shape (points,).
         """
         guesses = self.path.guesses
         if guesses.size <= CURVE_POINTS:
@@ -119,7 +119,9 @@ def search_thresholds(
     *,
     seed: int,
 ) -> ThresholdBound:
-    """Run one strategy; ``guess``, ``thresholds`` and ``seed`` are those of `audit_one_run`."""
+    """Run one strategy; ``guess``, ``thresholds`` and ``seed`` are those of `audit_one_run`, and so
+    are the errors.
+    """
     if guess == "grid":
         if thresholds not in (None, "bonferroni"):
             raise ValueError(
@@ -207,8 +209,8 @@ class RecallTest:
         return self.best.epsilon
 
     def shown(self) -> IntArray:
-        """Positions of the thresholds a curve shows: all, or about 1,000 where each bound is
-        costly.
+        """Positions of the thresholds a curve shows, rising, shape (points,): all, or about 1,000
+        where each bound is costly.
         """
         count, test = self.best.path.guesses.size, self.best.test
         if count <= _RECALL_POINTS or (isinstance(test, SingleCounts) and test.m_delta == 0):
@@ -227,6 +229,11 @@ def run_recall_test(
 ) -> RecallTest:
     """Search every distinct threshold; only positive guesses count, and a tied block is one
     threshold.
+
+    Args:
+        scores, flags: A score of each example, and True for a member, shape (n,) each.
+        level: Error that the test may make, in (0, 1).
+        relaxation: Chance with which a single guess may be right at no cost, in [0, 1).
     """
     # Valid if each positive guess is right with chance at most e^x / (1 + e^x) given the earlier
     # ones, up to failures of mean 2 m relaxation (gamma, or gamma + delta - gamma delta); the

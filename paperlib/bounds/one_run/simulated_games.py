@@ -67,14 +67,16 @@ class _End:
         return before + (after - before) * share
 
     def next_size(self, limit: IntArray) -> IntArray:
-        """Examples in the next tied block of each game, 0 where the position is at the limit."""
+        """Examples in the next tied block of each game, 0 where the position is at the limit, shape
+        (games,) as ``limit``.
+        """
         is_left = self.position < limit
         following = np.where(is_left, self.position + 1, self.position)
         return np.where(is_left, self.edge_after[self.row, following] - self.position, 0)
 
     def take(self, count: IntArray, limit: IntArray) -> IntArray:
         """Pass over whole tied blocks of at most ``count`` examples together, up to the limit; the
-        number of these examples in each game.
+        number of these examples in each game. All have shape (games,).
         """
         reach = np.minimum(self.position + count, limit)
         taken = np.maximum(self.edge_before[self.row, reach] - self.position, 0)

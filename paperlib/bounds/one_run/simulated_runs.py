@@ -37,7 +37,9 @@ class _SimulatedRun:
 
     @classmethod
     def drawn(cls, values: FloatArray, count: int, rng: np.random.Generator) -> "_SimulatedRun":
-        """A run with these scores, highest first, and ``count`` exposed members on top of them."""
+        """A run with these scores, shape (m,), highest first, and ``count`` exposed members on top
+        of them, in place of random ones.
+        """
         on_top = values[0] + np.arange(count, 0, -1.0)
         rest = np.delete(values, rng.choice(values.size, count, replace=False))
         labels = (rng.random(values.size) < 0.5) | (np.arange(values.size) < count)

@@ -57,8 +57,8 @@ def _log_far_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike) -> Any:
-    """Largest epsilon refuted by ``correct`` of ``guesses`` at error ``level``, rounded down;
-    broadcasts.
+    """Largest epsilon refuted by ``correct`` of ``guesses`` at error ``level``, nats, at least 0,
+    rounded down; arrays of any shape, which broadcast.
     """
     # Clopper-Pearson inverse of Steinke et al. (2023), Proposition 5.1, delta = 0.
     k, n, a = (np.asarray(x, float) for x in (correct, guesses, level))
@@ -113,8 +113,8 @@ def sharp_p_value(
 def random_count_p_value(
     correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike, level: float
 ) -> Any:
-    """P-value where the mechanism may choose how many guesses are made, tested at error
-    ``level``.
+    """P-value where the mechanism may choose how many guesses are made, tested at error ``level``;
+    other arguments have any shape and broadcast, log-odds are in nats.
     """
     # There delta is spent where weights are largest. So a largest weight w is fixed in advance,
     # from m_delta and the level; the value is ``b + m_delta w`` where ``b / (v P_v) <= w``, else 1.

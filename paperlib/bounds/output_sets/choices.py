@@ -92,8 +92,8 @@ class Selection:
         return made & (says_member == self.is_member), made
 
     def bound(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
-        """Bound that such counts would give on ``total`` examples, nats; below 0 where none
-        holds.
+        """Bound that such counts, of shape (k,), would give on ``total`` examples, nats, (k,);
+        below 0 where none holds.
         """
         plain, error = self._plain(correct, guesses), 1 - self.confidence
         if self.delta == 0:
@@ -105,7 +105,7 @@ class Selection:
         return np.where(approximate > 0, approximate, np.minimum(plain, 0.0))
 
     def value(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
-        """Value that the choice maximises: the bound, less what the search costs
+        """Value that the choice maximises, nats, shape (k,): the bound, less what the search costs
         (``error_divisor``).
         """
         cost = self._plain(correct, guesses) - self._plain(
@@ -152,6 +152,9 @@ def selection_of(
         total: Number of examples that the chosen set will be evaluated on, 1 or more.
         delta: Of (epsilon, delta)-DP, in [0, 1).
         confidence: Of the bound that the choice maximises, in (0, 1).
+
+    Raises:
+        ValueError: A number out of range, or fewer than two scores of a class.
     """
     x, is_member = scores.pooled()
     order = np.argsort(x, kind="stable")
@@ -191,6 +194,9 @@ def fit_output_set(
             delta.
         total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
 
+    Raises:
+        ValueError: An unknown method, a number out of range, or fewer than two scores of a class.
+
     Source:
         Algorithm 1 of the paper, with the scale-free floor.
 
@@ -225,6 +231,9 @@ def ratio_scores(
         selection_scores: Scores to estimate densities from, at least two of each class.
         scores: Scores of other examples, in the same direction and unit, shape (n,).
         rule: Settings of the densities, `floor` and `min_density` alone.
+
+    Raises:
+        ValueError: Fewer than two selection scores of a class, or scores that are not finite.
 
     >>> rng = np.random.default_rng(0)
     >>> member, centres = rng.normal(0, 0.5, 400), rng.choice([-2, 2], 400)

@@ -43,7 +43,7 @@ def rule_of_thumb(samples: FloatArray) -> float:
 
 
 def spread_of(samples: FloatArray) -> float:
-    """Standard deviation, without overflow for huge samples."""
+    """Standard deviation of samples, shape (k,), in their unit, without overflow for huge ones."""
     unit = float(np.abs(samples).max()) or 1.0
     return float(np.std(samples / unit)) * unit
 
@@ -129,6 +129,9 @@ def estimate_ratio(
 ) -> RatioEstimate:
     """Estimate log p/q from scores, shape (k,), so that a thin tail of one sample cannot look
     certain.
+
+    Raises:
+        ValueError: Fewer than 2 scores of members, or of non-members.
     """
     # Where a density is below the floor, the ratio at the nearest point with both above is used if
     # it is the stronger. A sample's own kernel is left out of its own ratio: in a thin tail it is
@@ -199,7 +202,9 @@ def _carried(pair: DensityPair, least: float) -> FloatArray:
 
 
 def at_least(grid: FloatArray, values: FloatArray, level: float) -> Intervals:
-    """Where a piecewise linear curve, flat beyond its ends, is at least ``level``."""
+    """Where a piecewise linear curve, flat beyond its ends, is at least ``level``: ``values`` at
+    the points of a rising ``grid``, shape (n,) each.
+    """
     above = values >= level
     change = np.flatnonzero(above[1:] != above[:-1])
     share = (level - values[change]) / (values[change + 1] - values[change])

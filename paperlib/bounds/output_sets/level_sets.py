@@ -89,7 +89,7 @@ def intervals_of(
 
 
 def inside(intervals: Intervals, x: ArrayLike) -> NDArray[np.bool_]:
-    """Whether each point lies in one of the disjoint, rising intervals [low, high)."""
+    """Whether each point, of any shape, is in one of the disjoint, rising intervals [low, high)."""
     cuts = np.array(intervals, dtype=np.float64).ravel()
     return np.searchsorted(cuts, np.asarray(x, dtype=np.float64), side="right") % 2 == 1
 
@@ -151,7 +151,9 @@ def optimal_output_set(
 
 
 def optimal_set_on(line: "Line", m: int, confidence: float = 0.95) -> OutputSet:
-    """`optimal_output_set` of two densities on cells that are laid already."""
+    """`optimal_output_set` of two densities on cells that are laid already, for ``m`` examples; its
+    errors.
+    """
     m = int(check_counts("m", m, minimum=1))
     penalty = 2 * math.log(1 / (1 - check_confidence(confidence))) / m
     tau = best_level(line, penalty)
@@ -195,7 +197,7 @@ class Line:
 
     @property
     def levels(self) -> FloatArray:
-        """|log p/q| at the nodes, or log p/q."""
+        """|log p/q| at the nodes, or log p/q, nats, shape (nodes,)."""
         return self._level(self.ratio)
 
     def _level(self, ratio: FloatArray) -> FloatArray:
@@ -209,7 +211,9 @@ class Line:
         return self.where(self.levels >= least, lambda x: self._level(self.ratio_at(x)) >= least)
 
     def where(self, inside: Mask, holds: Callable[[FloatArray], Mask]) -> Intervals:
-        """Intervals in which a condition holds, given whether it does at each node."""
+        """Intervals in which a condition holds, given whether it does at each node, shape (nodes,);
+        ``holds`` says it of any points.
+        """
         change = np.flatnonzero(inside[1:] != inside[:-1])
         cuts = _bisect(holds, self.points[change], self.points[change + 1], inside[change])
         return intervals_of(cuts, inside, self.ends)
@@ -238,7 +242,9 @@ class Line:
 
 
 def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
-    """log p/q, with 0 where both vanish and infinity where one does."""
+    """log p/q, nats, of densities of one shape, with 0 where both vanish and infinity where one
+    does.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((p == 0) & (q == 0), 0.0, np.log(p) - np.log(q))
 
@@ -246,7 +252,12 @@ def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
 def line_of(
     p: Density, q: Density, support: tuple[float, float], *, members_only: bool = False
 ) -> Line:
-    """Lay cells over the support, fine where p + q has its mass, and check both densities."""
+    """Lay cells over the support, fine where p + q has its mass, and check both densities.
+
+    Raises:
+        ValueError: A support without length, or a density that has not mass 1 on it or is not
+            finite.
+    """
     low, high = (float(end) for end in support)
     if not low < high:
         raise ValueError(

@@ -36,6 +36,10 @@ def ranks_from_scores(
     Returns:
         Ranks, 1 is best, and set sizes (alternatives + 1), both of shape (m,).
 
+    Raises:
+        ValueError: Scores that are not finite or no sets, an unknown rule for ties, or true scores
+            that stand among their own candidates.
+
     >>> ranks_from_scores([3.0, 1.0], [[1.0, 2.0], [2.0, 0.0]])
     (array([1, 2]), array([3, 3]))
     """
@@ -72,6 +76,9 @@ def score_margins(
     Args:
         top: Number of places that count as a hit, smaller than every set.
 
+    Raises:
+        ValueError: Scores that are not finite or no sets, or ``top`` not below every set size.
+
     >>> score_margins([3.0, 1.0], [[1.0, 2.0], [2.0, 0.0]])
     array([1., 1.])
     """
@@ -97,6 +104,9 @@ def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
 
     Arguments are those of `audit_ranks`.
 
+    Raises:
+        ValueError: Ranks that are not in their sets.
+
     Source:
         Natural identifiers, section 2; Carlini et al. (2019), The secret sharer.
 
@@ -108,7 +118,11 @@ def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
 
 
 def check_ranks(ranks: ArrayLike, set_sizes: ArrayLike) -> tuple[IntArray, IntArray]:
-    """Ranks and set sizes as whole numbers of one shape (m,), each rank in its set."""
+    """Ranks and set sizes as whole numbers of one shape (m,), each rank in its set.
+
+    Raises:
+        ValueError: No whole numbers of such shapes, or a rank beyond its set.
+    """
     true_ranks = check_counts("ranks", ranks, minimum=1)
     if true_ranks.ndim != 1 or not true_ranks.size:
         raise ValueError(f"ranks: expected a non-empty 1-D array, got shape {true_ranks.shape}")
@@ -123,7 +137,12 @@ def check_ranks(ranks: ArrayLike, set_sizes: ArrayLike) -> tuple[IntArray, IntAr
 
 
 def spread(name: str, values: ArrayLike, size: int, *, minimum: int) -> IntArray:
-    """Whole numbers of shape (size,) from a scalar or an array of that shape."""
+    """Whole numbers of shape (size,) from a scalar or an array of that shape.
+
+    Raises:
+        ValueError: Another shape, or no whole numbers of ``minimum`` or more; the message begins
+            with ``name``.
+    """
     counts = check_counts(name, values, minimum=minimum)
     if counts.shape not in ((), (size,)):
         raise ValueError(f"{name}: expected one number or {size} of them, got shape {counts.shape}")

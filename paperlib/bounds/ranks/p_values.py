@@ -40,13 +40,16 @@ class CandidateSets:
 
     @property
     def count(self) -> int:
+        """Number of sets, m."""
         return self.kind.size
 
     @property
     def total_size(self) -> float:
+        """Candidates of all sets together."""
         return float(self.sizes[self.kind].sum())
 
     def chances(self, epsilon: float) -> FloatArray:
+        """Largest chance of a hit in a set of each kind, shape (kinds,), at ``epsilon``, nats."""
         return _success(self.sizes, self.tops, np.float64(epsilon), self.bound)
 
 
@@ -73,6 +76,10 @@ def rank_p_value(
         correct: Number of hits, 0 to m.
         set_sizes: Candidates per set, shape (m,), at least 2.
         epsilon: Nats, at least 0, under replacement.
+
+    Raises:
+        ValueError: A count, size, place, epsilon or delta out of range, or an unknown bound or delta
+            term.
 
     >>> round(rank_p_value(400, [64] * 500, 5.341780), 4)
     0.05
@@ -106,6 +113,10 @@ def rank_epsilon(
     Args:
         correct: Hits, 0 to ``sets``, the number of sets.
         set_size: Candidates in every set, at least 2.
+
+    Raises:
+        ValueError: More hits than sets, a size, place or confidence out of range, or an unknown
+            bound.
 
     Source:
         Theorem 1 inverted at the Clopper-Pearson end of the hit rate.
@@ -149,6 +160,9 @@ def rank_success_probability(
         set_size: Candidates, at least 2; broadcasts, as do the next two.
         epsilon: Nats, at least 0.
         bound: "tight" (this project's) or "paper" (natural identifiers, Theorem 1).
+
+    Raises:
+        ValueError: ``epsilon`` below 0, a size below 2, places beyond a set, or an unknown bound.
 
     >>> rank_success_probability(64, 1.5, top=[1, 8]).round(6)
     array([0.066413, 0.390334])
@@ -280,7 +294,11 @@ def mean_failures(sets: CandidateSets, delta: float, epsilon: float) -> float:
 
 
 def candidate_sets(sizes: IntArray, top: ArrayLike, bound: RankBound) -> CandidateSets:
-    """Group sets by size and top."""
+    """Group sets of ``sizes``, shape (m,), by size and ``top``, one number or (m,).
+
+    Raises:
+        ValueError: Places beyond a set, or an unknown bound.
+    """
     check_choice("bound", bound, RankBound)
     tops = spread("top", top, sizes.size, minimum=1)
     _check_tops(sizes, tops)
