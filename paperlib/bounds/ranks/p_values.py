@@ -78,8 +78,8 @@ def rank_p_value(
         epsilon: Nats, at least 0, under replacement.
 
     Raises:
-        ValueError: A count, size, place, epsilon or delta out of range, or an unknown bound or delta
-            term.
+        ValueError: A count, size, place, epsilon or delta out of range, or an unknown bound or term
+            of delta.
 
     >>> round(rank_p_value(400, [64] * 500, 5.341780), 4)
     0.05
