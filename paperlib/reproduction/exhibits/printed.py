@@ -25,6 +25,9 @@ def paper_tables() -> list[str]:
 def paper_table(name: str, *, as_printed: bool = False) -> pd.DataFrame:
     """One of the `paper_tables`; ``as_printed`` keeps every cell as text with the printed decimals.
 
+    Raises:
+        ValueError: An unknown name.
+
     >>> paper_table("panoramia_table02")[["dataset", "c_lb"]].head(1).to_dict("records")
     [{'dataset': 'CIFAR10', 'c_lb': 2.44}]
     """

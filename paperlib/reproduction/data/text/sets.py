@@ -72,6 +72,10 @@ def wikitext2_held_out() -> list[str]:
 def wikitext(name: str, folder: str) -> list[str]:
     """The articles of WikiText's training part in the official layout:
     wikitext-103/wiki.train.tokens.
+
+    Raises:
+        DataUnavailableError: There is no such file.
+        ValueError: A file without articles.
     """
     path = data_file(name, f"{folder}/wiki.train.tokens", None, WIKITEXT)
     documents = articles(path.read_text(encoding="utf-8"))

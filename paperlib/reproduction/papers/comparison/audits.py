@@ -218,6 +218,9 @@ def compare_audits(
 
     A row for each pair: the number (nats) with its ends, the guarantee of training that it must
     not exceed, what the result claims, what the audit needs, and seconds.
+
+    Raises:
+        ValueError: ``delta`` outside (0, 0.5) or ``confidence`` outside (0, 1).
     """
     check_in("(0, 0.5)", "delta", delta)
     check_confidence(confidence)

@@ -128,7 +128,11 @@ def moments(scores: Iterable[Scores]) -> pd.DataFrame:
 
 
 def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
-    """Kolmogorov-Smirnov p-values of mixtures fitted to training scores, by each of `TESTS`."""
+    """Kolmogorov-Smirnov p-values of mixtures fitted to training scores, by each of `TESTS`.
+
+    Raises:
+        ValueError: A sample size above half of the scores of a model.
+    """
     # Evaluation sets of one partition are nested; the fitting set is what the largest leaves.
     largest = max(config.sample_sizes)
     models = list(scores)
@@ -248,6 +252,7 @@ class NormalMixture:
         return logsumexp(log_ndtr(self._standard(values)), b=self.weights, axis=-1)
 
     def log_sf(self, values: FloatArray) -> FloatArray:
+        """Log probability of a larger value, nats, of each, in the shape of ``values``."""
         return logsumexp(log_ndtr(-self._standard(values)), b=self.weights, axis=-1)
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -296,8 +301,8 @@ def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> Normal
 
 
 def ks_p_value(values: FloatArray, mixture: NormalMixture) -> float:
-    """One-sample Kolmogorov-Smirnov p-value, right for a mixture that was fixed without these
-    values.
+    """One-sample Kolmogorov-Smirnov p-value of values, shape (n,), right for a mixture that was
+    fixed without them.
     """
     law: Any = mixture.cdf
     return float(kstest(values, law).pvalue)

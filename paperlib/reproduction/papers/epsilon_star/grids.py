@@ -17,7 +17,9 @@ ARCHITECTURES = ("", "tanh-128")
 def landscape_config(
     dataset: str, *, size: str = "default", architecture: str = ""
 ) -> LandscapeConfig:
-    """The grid of a data set."""
+    """The grid of a data set; a ValueError for an unknown data set, size or architecture, "" for
+    the plain one.
+    """
     configs = settings_beside(__file__)
     check_choice("dataset", dataset, tuple(configs))
     check_choice("size", size, SIZES)

@@ -144,8 +144,8 @@ def theorem_2_resampled(
 def mechanism_epsilon(
     models: Sequence[Normals], others: Sequence[Normals], *, delta: float
 ) -> tuple[float, FloatArray]:
-    """Theorem 2's bound by some models of a mechanism, and Epsilon* of others at the same
-    thresholds.
+    """Theorem 2's bound by some models of a mechanism, and Epsilon* of others, shape (others,), at
+    the same thresholds, nats.
     """
     # One set of thresholds for both sides, or the inequality of Theorem 2 would not follow.
     edge = float(ndtri(delta))

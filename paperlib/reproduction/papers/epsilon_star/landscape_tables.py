@@ -166,7 +166,9 @@ def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataF
 def t_interval(
     values: Sequence[float] | FloatArray, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """The two-sided t-interval of a mean; NaN for a single value."""
+    """The two-sided t-interval of a mean of values, shape (n,), in their unit; NaN for a single
+    value.
+    """
     sample = np.asarray(values, dtype=float)
     if len(sample) < 2:
         return math.nan, math.nan

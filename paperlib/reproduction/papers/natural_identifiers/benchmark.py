@@ -136,7 +136,7 @@ def auc_differences(
 
 
 def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:
-    """Which identifiers belong to each group."""
+    """Which identifiers belong to each group, a mask of shape (identifiers,) by name."""
     groups = {"held out": scores.groups == 0, "trained": scores.groups > 0}
     times = sorted(set(scores.groups[scores.groups > 0].tolist()))
     if len(times) > 1:

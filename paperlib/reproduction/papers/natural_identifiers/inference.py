@@ -176,7 +176,9 @@ def _tested(
 def p_value_rows(
     values: FloatArray, schedule: str | None = None, **options: Any
 ) -> list[dict[str, Any]]:
-    """A row with the p-values of `infer_by_schedule` by this schedule, or by each."""
+    """A row with the p-values of `infer_by_schedule` by this schedule, or by each; ``values`` are
+    attack scores, shape (n, 1 + c, attacks).
+    """
     schedules = SCHEDULES if schedule is None else (schedule,)
     return [
         {"identifiers": len(values), "schedule": name}

@@ -117,6 +117,9 @@ class NaturalSplit:
 def natural_split(config: NaturalConfig) -> NaturalSplit:
     """Assign documents that hold an identifier to the two sides at random, in pairs from one
     subset.
+
+    Raises:
+        ValueError: Fewer documents than asked for.
     """
     rng = np.random.default_rng(config.seed)
     with_identifiers, without = _pools(config)

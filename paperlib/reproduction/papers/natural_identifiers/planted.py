@@ -91,6 +91,9 @@ class Planted:
 def source_words(text: str = "documentation") -> tuple[str, ...]:
     """Words to cut documents from: of Python's help topics, or the first four million letters of a
     corpus.
+
+    Raises:
+        ValueError: A corpus of fewer than 1,000 words.
     """
     if text == "documentation":
         from pydoc_data.topics import topics  # half a megabyte of text

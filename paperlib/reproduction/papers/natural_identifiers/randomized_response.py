@@ -172,7 +172,9 @@ def _expected_hits(config: DeltaConfig, cardinality: int) -> int:
 def simulated_scores(
     cardinality: int, epsilon: float, sets: int, *, seed: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Randomized response: scores of the true values, 1 where released, and of the alternatives."""
+    """Randomized response at ``epsilon``, nats: scores of the true values, (sets,), 1 where
+    released, and of the alternatives, (sets, cardinality - 1).
+    """
     rng = np.random.default_rng(seed)
     released = rng.random(sets) < rank_success_probability(cardinality, epsilon)
     alternatives = np.zeros((sets, cardinality - 1))

@@ -19,11 +19,14 @@ class GptSettings:
     seed: int = 0  #: seed of all random draws, 0 or more
 
     def shape(self, **options: int) -> LanguageModelConfig:
+        """The model's shape, with further fields of it in ``options``, such as its context."""
         return LanguageModelConfig(width=self.width, layers=self.layers, seed=self.seed, **options)
 
     def training(self) -> TrainingConfig:
+        """Its training, by Adam."""
         shared = ("epochs", "batch_size", "learning_rate", "seed")
         return TrainingConfig(optimizer="adam", **{name: getattr(self, name) for name in shared})
 
     def parameters(self) -> int:
+        """Number of parameters of the model."""
         return new_language_model(self.shape(), self.vocabulary).num_parameters()

@@ -43,9 +43,11 @@ class Mixture:
     components: tuple[Any, ...]
 
     def pdf(self, x: FloatArray) -> FloatArray:
+        """Density at each point, in the shape of ``x``; all components weigh the same."""
         return np.mean([c.pdf(x) for c in self.components], axis=0)
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """``size`` draws, shape (size,), component after component."""
         counts = rng.multinomial(size, [1 / len(self.components)] * len(self.components))
         draws: list[FloatArray] = []
         for component, count in zip(self.components, counts, strict=True):
@@ -55,7 +57,11 @@ class Mixture:
 
 @cache
 def mixtures(mechanism: str, scale: float) -> tuple[Mixture, Mixture]:
-    """The output distributions p and q of equations 9 to 12, with the given component scale."""
+    """The output distributions p and q of equations 9 to 12, with the given component scale.
+
+    Raises:
+        ValueError: An unknown mechanism.
+    """
     check_choice("mechanism", mechanism, MECHANISMS)
     family = stats.laplace if mechanism == "laplace" else stats.norm
     p, q = (Mixture(tuple(family(c, scale) for c in centres)) for centres in _COMPONENTS[mechanism])
@@ -142,6 +148,7 @@ class GainConfig:
     seed: int = 0  #: seed of all random draws, 0 or more; other seeds share none
 
     def settings(self) -> Iterator[tuple[str, float, int, int]]:
+        """Mechanism, scale, number of examples and number of the trial, of each trial."""
         for mechanism, scales in self.scales.items():
             for setting in itertools.product(scales, self.sizes, range(self.trials)):
                 yield mechanism, *setting

@@ -100,6 +100,7 @@ def _line(pair: Pair) -> Line:
 
 @cache
 def optimal_set(pair: Pair, m: int, confidence: float = 0.95) -> OutputSet:
+    """The best output set of a pair of densities for an audit of ``m`` examples."""
     return optimal_set_on(_line(pair), m, confidence)
 
 

@@ -96,6 +96,9 @@ def look_alikes_by_kind(totals: pd.DataFrame) -> pd.DataFrame:
 def census_by_subset(census: Census) -> pd.DataFrame:
     """One row per subset: its size, different identifiers of the paper's kinds, and of all
     others.
+
+    Raises:
+        ValueError: A census that could read no document; the message names the reasons.
     """
     if census.read.empty:
         rows = census.skipped.itertuples(index=False)

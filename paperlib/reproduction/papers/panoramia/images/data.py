@@ -79,8 +79,8 @@ class Images:
         return self.parts["members"].y.ndim == 2
 
     def together(self, names: Sequence[str]) -> tuple[Pixels, NDArray[np.int64]]:
-        """Images and labels of some parts, one after the other; one block in memory is not
-        copied.
+        """Images (n, channels, side, side) and labels of some parts, one after the other;
+        one block in memory is not copied.
         """
         parts = [self.parts[name] for name in names]
         first = _STORED.index(names[0])
