@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from paperlib.data.text.corpora import CORPORA
+from paperlib.models.language import PINNED
 from paperlib.reproduction.running import find_project, plan
 
 HERE = find_project(Path(__file__).parent)
@@ -83,6 +85,36 @@ def test_a_changed_word_is_seen_and_the_rehearsal_alone_runs_on_made_up_data() -
     assert list(changes(True, False, "augment")) == ["augment"]
     found = [name for name in HERE.profiles() if HERE.made_up(name)]
     assert found == ["rehearsal", "rehearsal_celeba"]
+
+
+def test_the_paper_profile_gives_what_the_rules_ask_for() -> None:
+    fit = parameters("epsilon_star_fit", "paper")
+    assert fit["target_epsilons"] == [1.0, 3.0, 10.0, 100.0]
+    assert (fit["dataset"], fit["activation"]) == ("adult", "relu")
+    assert fit["models"] >= 30
+    benchmark = parameters("nid_mia_benchmark", "paper")
+    inference = parameters("nid_dataset_inference", "paper")
+    assert benchmark["hub_models"] == inference["hub_models"]
+    # Table 1 needs 293 held-out identifiers, and a set of dataset inference 100 of each subset.
+    assert benchmark["per_subset"] >= 293
+    assert inference["per_subset"] >= inference["set_size"] == 100
+    assert inference["held_out_sets"] >= 1_000
+    assert parameters("output_set_dpsgd", "paper")["mislabelled"] == [1_000, 10_000]
+
+
+def test_each_language_model_of_the_paper_profile_is_pinned() -> None:
+    names = {parameters("nid_dp_audit", "paper")["model"]}
+    text = parameters("panoramia_text", "paper")
+    names |= {text["base"], text["reader"]}
+    hub = parameters("nid_mia_benchmark", "paper")["hub_models"]
+    names |= {entry.partition("=")[0] for entry in hub}
+    assert names <= set(PINNED)
+
+
+def test_the_page_of_costs_names_folders_that_the_loader_reads() -> None:
+    page = (HERE.root / "book" / "paper_scale.md").read_text(encoding="utf-8")
+    for name in ("pile_train", "pile_test", "dolma", "proof_pile_2_test"):
+        assert f"`{CORPORA[name].file}" in page, name
 
 
 @pytest.mark.parametrize("profile", HERE.profiles())

@@ -50,6 +50,7 @@ OLMo.
 _OLMO = "olmo-7b-0424-hf"  # the name on the hub of what the paper calls OLMo-7B
 _TOGETHER = 200  # identifiers that are scored and stored together
 _FEWEST_TO_TEST = 5  # identifiers of a set
+_WHOLE = ": all"  # ends the name of a corpus as a whole
 _FEWEST_TO_FILTER = 20  # identifiers of a kind that teach the blind classifiers
 
 
@@ -130,7 +131,7 @@ class HubScores:
     def sets(self) -> dict[str, np.ndarray]:
         """Which identifiers belong to each corpus as a whole, then to each of its subsets."""
         whole = np.array([name.partition(": ")[0] for name in self.subsets])
-        sets = {f"{name}: all": whole == name for name in dict.fromkeys(whole.tolist())}
+        sets = {f"{name}{_WHOLE}": whole == name for name in dict.fromkeys(whole.tolist())}
         return sets | {name: self.subsets == name for name in sorted(set(self.subsets.tolist()))}
 
     def groups(self) -> dict[str, np.ndarray]:
@@ -158,20 +159,44 @@ class HubScores:
         """The paper's dataset inference: p-values of ``set_size`` identifiers of each large enough
         set.
         """
-        # Of larger sets as many are drawn; a corpus as a whole is tested with what it has.
         values = self.features().values
         rows: list[dict[str, Any]] = []
-        for name, members in progress(list(self.sets().items()), label="sets"):
+        for name, members in progress(list(self._large_enough(set_size).items()), label="sets"):
             order = np.random.default_rng(seed).permutation(np.flatnonzero(members))
-            drawn = order[:set_size]
-            large_enough = len(drawn) == set_size or name.endswith(": all")
-            if len(drawn) < _FEWEST_TO_TEST or not large_enough:
-                continue
+            drawn = order[:set_size]  # as many of larger sets
             held_out = bool((self.occurrences[drawn] == 0).all())
             tested = {"model": self.model.name, "set": name, "held_out": held_out}
             for row in p_value_rows(values[drawn], trees=trees, seed=seed):
                 rows.append(tested | row)
         return pd.DataFrame(rows)
+
+    def left_out(self, *, set_size: int = 100) -> pd.DataFrame:
+        """The sets that `inference` does not test, as they have too few identifiers: columns model,
+        set, identifiers and needed.
+        """
+        tested = self._large_enough(set_size)
+        rows = [
+            {
+                "model": self.model.name,
+                "set": name,
+                "identifiers": int(members.sum()),
+                "needed": _FEWEST_TO_TEST if name.endswith(_WHOLE) else set_size,
+            }
+            for name, members in self.sets().items()
+            if name not in tested
+        ]
+        return pd.DataFrame(rows, columns=["model", "set", "identifiers", "needed"])
+
+    def _large_enough(self, set_size: int) -> dict[str, np.ndarray]:
+        """The `sets` that are tested: a corpus as a whole with what it has, a subset only if it
+        gives a set of this size.
+        """
+        large: dict[str, np.ndarray] = {}
+        for name, members in self.sets().items():
+            needed = _FEWEST_TO_TEST if name.endswith(_WHOLE) else max(set_size, _FEWEST_TO_TEST)
+            if members.sum() >= needed:
+                large[name] = members
+        return large
 
 
 def hub_scores(model: HubModel, config: HubConfig) -> HubScores:

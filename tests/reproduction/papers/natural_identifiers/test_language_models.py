@@ -324,6 +324,10 @@ def test_corpora_of_real_documents_are_scored_by_subset(model_folder, tmp_path, 
     tested = scores.inference(set_size=10, trees=5).groupby("held_out")["p_value"].max()
     assert tested[False] < tested[True]
     assert set(scores.inference(set_size=13)["set"].str.endswith(": all")) == {True}
+    too_few = scores.left_out(set_size=13).set_index("set")
+    assert too_few["identifiers"].to_dict() == {"often: part": 12, "never: part": 12}
+    assert set(too_few["needed"]) == {13}
+    assert scores.left_out(set_size=12).empty
     monkeypatch.setattr(
         hub, "load_language_model", Mock(side_effect=AssertionError("loaded again"))
     )
