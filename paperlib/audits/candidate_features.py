@@ -51,6 +51,10 @@ def audit_candidate_features(
         seed: Seed of the looks, the shuffle and ties, 0 or more.
         model: As for `audit_features`.
 
+    Raises:
+        ValueError: Features that are not finite or of another shape, positions that are in no set,
+            or a level out of range.
+
     Source:
         This project: a predictable order in the supermartingale over sets of `audit_ranks`.
 

@@ -66,7 +66,7 @@ class Classifier(Protocol):
     """What is needed of a scikit-learn classifier."""
 
     def fit(self, X: FloatArray, y: Flags) -> Any:
-        """Learn from rows and their membership."""
+        """Learn from rows, shape (n, features), and their membership, (n,)."""
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """Chances of the two classes, non-member first, shape (n, 2)."""
@@ -92,10 +92,12 @@ class AdditiveModel:
         )
 
     def fit(self, X: FloatArray, y: Flags) -> None:
+        """Learn from rows, shape (n, features), and their membership, (n,)."""
         scaled = self._scaler.fit_transform(X)
         self._last.fit(np.hstack([scaled, self._scale * self._curves.fit_transform(scaled)]), y)
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Chance of each row, (n, features), to be of a non-member and of a member: (n, 2)."""
         scaled = self._scaler.transform(X)
         return self._last.predict_proba(
             np.hstack([scaled, self._scale * self._curves.transform(scaled)])
@@ -127,9 +129,13 @@ class LearnedOrder:
         self._next_fit = 0.0
 
     def next_size(self, revealed: Flags) -> int:
+        """1 while an example is left, since its examples have no ties."""
         return 0 if revealed.all() else 1
 
     def propose(self, count: int, revealed: Flags) -> Proposal:
+        """The ``count`` unrevealed examples that the model is surest of; it is fitted again when
+        enough more are revealed, ``revealed`` of shape (m,).
+        """
         if count and revealed.sum() >= self._next_fit:
             self._fit(revealed)
         order = self._order[~revealed[self._order]]
@@ -434,6 +440,9 @@ def audit_panoramia_features(
         membership: 1 for a real member, 0 for a generated example, shape (m,).
         confidence, gamma, delta, known_c, design: As for `audit_panoramia`.
         seed, model: As for `audit_features`; each test fits the model.
+
+    Raises:
+        ValueError: Features that are not finite or of other shapes, or a number out of range.
 
     Source:
         PANORAMIA, Propositions 1 to 4; the learned orders are this project's, as in

@@ -66,8 +66,8 @@ class _Pairs:
     classes: int
 
     def surest(self, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Whether the model leans to the true label, the pairs it is surest of first; pairs on
-        which it does not lean are left out, and ties stand in random order.
+        """Whether the model leans to the true label, shape (pairs that it leans on,), the pairs it
+        is surest of first; ties stand in random order.
         """
         shuffled = rng.permutation(self.leaning[self.leaning != 0])
         return shuffled[np.argsort(-np.abs(shuffled), kind="stable")] > 0

@@ -113,7 +113,9 @@ def _types_are_right(words: ReportWords) -> bool:
 
 
 def sealed_scores(values: "Sequence[float] | np.ndarray") -> str:
-    """Scores as a text, infinite ones as "inf" and "-inf", which JSON has no numbers for."""
+    """Scores, shape (n,), as a text, infinite ones as "inf" and "-inf", which JSON has no numbers
+    for.
+    """
     scores: list[float | str] = []
     for value in np.asarray(values, float).tolist():
         scores.append(value if math.isfinite(value) else str(value))

@@ -53,15 +53,17 @@ def check_vector(
 
 
 def check_finite(name: str, vector: FloatArray) -> None:
-    """Refuse NaN and infinite values by a ValueError with their number and the place of the
-    first.
+    """Refuse NaN and infinite values of a vector, shape (n,), by a ValueError with their number and
+    the place of the first.
     """
     check_no_nan(name, vector)
     _refuse_values(name, "infinite", np.isinf(vector))
 
 
 def check_no_nan(name: str, vector: FloatArray) -> None:
-    """Refuse NaN by a ValueError with their number and the place of the first."""
+    """Refuse NaN in a vector, shape (n,), by a ValueError with their number and the place of the
+    first.
+    """
     _refuse_values(name, "NaN", np.isnan(vector))
 
 
@@ -75,8 +77,8 @@ def _refuse_values(name: str, what: str, bad: NDArray[np.bool_]) -> None:
 
 
 def as_floats(name: str, values: Any) -> FloatArray:
-    """Return numbers, of a tensor on a GPU or with gradients too, as a new array; a ValueError
-    otherwise.
+    """Return numbers, of a tensor on a GPU or with gradients too, as a new float64 array of the
+    same shape; a ValueError otherwise.
     """
     if np.ma.is_masked(values):
         raise ValueError(

@@ -103,6 +103,10 @@ class NamedBytes:
 def open_source(path: str) -> NamedBytes:
     """Read a regular file, or standard input for "-" and "/dev/stdin", within the limit of
     `read_limit`.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        TooLargeError: It is beyond the limit.
     """
     if path in ("-", "/dev/stdin"):
         with named(NamedBytes(STANDARD_INPUT, b"")):
@@ -125,6 +129,9 @@ def named(source: NamedBytes) -> Generator[None]:
 def table_of(source: NamedBytes) -> Table:
     """The columns of a file, by the end of its name; standard input is JSON if it begins with a
     brace.
+
+    Raises:
+        ValueError: An unknown ending, or a content that cannot be read.
     """
     if source.data[:4] == b"PAR1":
         return _parquet(source.data)
@@ -146,7 +153,11 @@ def table_of(source: NamedBytes) -> Table:
 
 
 def decoded(data: bytes) -> str:
-    """Text of a file in UTF-8, or in UTF-16 with a byte-order mark, compressed by gzip or not."""
+    """Text of a file in UTF-8, or in UTF-16 with a byte-order mark, compressed by gzip or not.
+
+    Raises:
+        ValueError: No text in UTF-8 or UTF-16.
+    """
     data = unpacked(data)
     check_text(len(data), data.count(b"\n"))
     encoding = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "UTF-8"

@@ -176,9 +176,12 @@ def changes(gradients: FloatArray, other: FloatArray) -> FloatArray:
 def interplay(
     first: FloatArray, second: FloatArray, first_too: FloatArray, second_too: FloatArray
 ) -> FloatArray:
-    """By how much the difference of two trainings changes from some data to other data, for each
-    step that all made: 0 where each record adds the same whatever the others are; infinite where a
-    gradient is not finite.
+    """By how much the difference of two trainings changes from some data to other data, shape
+    (steps,), for each step that all made: 0 where each record adds the same whatever the others
+    are; infinite where a gradient is not finite.
+
+    All four are rows of gradients, shape (steps, parameters): two trainings on some data, and the
+    same two on other data.
     """
     steps = min(map(len, (first, second, first_too, second_too)))
     here = first[:steps] - second[:steps]

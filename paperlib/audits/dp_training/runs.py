@@ -56,7 +56,9 @@ class Runs:
     moved: list[int]
 
     def interplay(self) -> FloatArray:
-        """By how much what the farthest canary adds to each step depends on the other records."""
+        """By how much what the farthest canary adds to each step depends on the other records,
+        shape (steps,).
+        """
         canary = self.canaries[self.farthest]
         return interplay(canary, self.ordinary, self.among_quiet, self.quiet)
 
@@ -109,6 +111,9 @@ def held_runs(
 ) -> Runs:
     """The trainings that most checks look at; a step that changes by less than ``seen`` held no
     canary.
+
+    Raises:
+        ValueError: A training without gradients, or one that the seed does not decide.
     """
     # Every training gets a copy of its own, which it may change.
     first = loop.held(with_record(data, canaries[0]), 0)
@@ -202,7 +207,9 @@ def _seen_canaries(
 
 def along(loop: Loop, data: Any, canary: Any, null: Any, seed: int, *, member: bool) -> FloatArray:
     """How far each step went in the direction of a canary's gradient, among records without a
-    gradient.
+    gradient, shape (steps,).
+
+    A ``member`` canary stands in place of record 0.
     """
     all_null = with_record(data, null, slice(None))
     all_canaries = with_record(data, canary, slice(None))

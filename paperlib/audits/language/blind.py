@@ -125,8 +125,8 @@ def refusal(blind: pd.DataFrame) -> str:
 
 
 def look_alikes(texts: Sequence[Any], member: NDArray[np.bool_]) -> tuple[str, ...]:
-    """A warning where texts stand on both sides, but for spaces, upper case or the form of
-    Unicode.
+    """A warning where texts stand on both sides, but for spaces, upper case or the form of Unicode;
+    ``member`` has a flag for each text, (n,).
     """
     if not isinstance(texts[0], str):
         return ()
@@ -143,8 +143,8 @@ def _folded(text: str) -> str:
 
 
 def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
-    """A warning where most texts have more than the loss of a guess; a model that sees ahead is
-    refused.
+    """A warning where most texts have more than the loss of a guess, ``losses`` in nats, shape
+    (n,); a model that sees ahead is refused (ValueError).
     """
     if not hasattr(model, "get_input_embeddings"):
         return ()
@@ -160,7 +160,9 @@ def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
 
 
 def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:
-    """AUC of scores with its 99 % interval, and the true-positive rate at 1 % false positives."""
+    """AUC of scores, shape (n,), higher for members, with its 99 % interval, and the true-positive
+    rate at 1 % false positives, NaN with too few examples.
+    """
     measures = score_measures(MembershipScores(values[member], values[~member]), confidence=0.99)
     low, high = measures.auc_interval
     rate = measures.rates[-1].true_positive_rate
@@ -173,7 +175,12 @@ def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:
 
 
 def times_of(dates: Sequence[Any]) -> FloatArray:
-    """Dates as numbers in their order: numbers, such as years, or what pandas reads as a date."""
+    """Dates as numbers in their order, shape (n,): numbers, such as years, or what pandas reads as
+    a date, in days since 1970.
+
+    Raises:
+        ValueError: A date that cannot be read, or in two ways.
+    """
     if all(isinstance(date, int | float) for date in dates):
         times = np.array(dates, np.float64)
     else:

@@ -44,6 +44,9 @@ class Shares:
 def shares_of(members: int, *, pool: int, folds: int, judged: float | None = None) -> Shares:
     """How members are shared out; ``pool`` is the smallest kind's size, ``judged`` a share to
     judge.
+
+    Raises:
+        ValueError: A pool below 30, or ``judged`` outside (0, 1).
     """
     # As many are judged as leave helpers RATIO times as many to learn, those of their own fold left
     # out; but 100 at least (of fewer than 300 members a third, 15 at least), as fewer show little,

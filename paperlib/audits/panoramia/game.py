@@ -144,7 +144,13 @@ class GameSplit:
     def judge(
         self, fitted: Mapping[str | None, FittedAttack]
     ) -> tuple[dict[str | None, FloatArray], Flags]:
-        """Scores of all attacks on the test part, in random order, and membership; once."""
+        """Scores of all attacks on the test part, (m,) by name, in random order, and membership,
+        (m,); once.
+
+        Raises:
+            TestPartError: The test part has been judged before.
+            ValueError: An attack whose inputs are unknown, or scores that are not finite.
+        """
         if self._judged:
             raise TestPartError(
                 "the test part has been judged; draw another game from other examples"
@@ -229,8 +235,8 @@ def smallest_pool(train: int, validation: int, test: int) -> int:
 
 
 def sizes_for(pool: int) -> dict[str, int]:
-    """Sizes for `GameSplit` and such pools: 30 % to train on, 10 % to choose on, the rest to
-    judge.
+    """Sizes for `GameSplit` and such pools: 30 % to train on, 10 % to choose on, the rest to judge;
+    a ValueError for a pool below 30.
     """
     if pool < 30:
         raise ValueError(

@@ -77,7 +77,9 @@ def train_helper(
 def likely_labels(
     module: nn.Module, x: NDArray[np.uint8], *, multi_label: bool
 ) -> NDArray[np.int64]:
-    """The most likely class of each image, or whether each attribute is likelier than not."""
+    """The most likely class of each image, shape (n,), or with ``multi_label`` whether each
+    attribute is likelier than not, (n, attributes); images are uint8 (n, channels, side, side).
+    """
     logits = image_logits(module, x)
     return ((logits > 0).long() if multi_label else logits.argmax(dim=1)).numpy()
 
@@ -95,6 +97,10 @@ def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> Fl
 def read_weights(path: str) -> dict[str, Tensor]:
     """Tensors by name from a safetensors file, or from one of torch's without running what is in
     it.
+
+    Raises:
+        ValueError: A file that is not there, cannot be read as tensors or holds something else.
+        TooLargeError: It does not fit into memory.
     """
     file = _weights_file(path)
     try:

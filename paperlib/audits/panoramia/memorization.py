@@ -46,7 +46,10 @@ def copies(
     generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike, *, seed: int = 0
 ) -> Copies:
     """Compare generated examples with training and held-out data, by distances of standardised
-    features.
+    features; each of shape (n, ...), n its own.
+
+    Raises:
+        ValueError: Examples of different shapes.
     """
     drawn = _rows("generated", generated)
     seen = _rows("trained_on", trained_on)
@@ -76,7 +79,9 @@ def copies(
 def near_duplicates(
     generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike
 ) -> tuple[float, float]:
-    """Shares of generated and of held-out examples that nearly repeat one of the training data."""
+    """Shares of generated and of held-out examples, each in [0, 1], that nearly repeat one of the
+    training data; each of shape (n, ...), n its own.
+    """
     # They lie nearer to one than half of the median distance of held-out examples to the nearest.
     drawn = _rows("generated", generated)
     seen = _rows("trained_on", trained_on)

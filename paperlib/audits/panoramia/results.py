@@ -90,7 +90,9 @@ class TargetScores:
     membership: Flags
 
     def first(self, size: int) -> "TargetScores":
-        """The game on the first ``size`` examples: they are in random order."""
+        """The game on the first ``size`` examples, 2 or more: they are in random order. A
+        ValueError where there are fewer.
+        """
         check_in(f"[2, {self.membership.size}]", "size", size)
         return replace(
             self,
@@ -245,6 +247,9 @@ class TargetAudits:
     ) -> pd.DataFrame:
         """Curves of PANORAMIA's two tests, as `PanoramiaResult.curve`, with target, seed and
         ceiling.
+
+        Raises:
+            ValueError: No such game.
         """
         curves: list[pd.DataFrame] = []
         for game in self.select("panoramia", target=target, seed=seed):

@@ -36,6 +36,9 @@ def audit_pools(
 ) -> TargetAudits:
     """Audit targets in repeated games, which share split, coins and baseline (PANORAMIA, Algorithm
     1).
+
+    Raises:
+        ValueError: A target or audit that there is not.
     """
     names = pools.target_names if targets is None else tuple(targets)
     for name in names:
@@ -225,7 +228,9 @@ class _Bound:
     confidence: float
 
     def c_lb(self, scores: FloatArray, membership: Flags) -> float:
-        """The bound of a test of real against generated examples, nats."""
+        """The bound of a test of real against generated examples, nats, from scores and membership,
+        shape (n,) each.
+        """
         options: dict[str, Any] = {"search": self.search, "confidence": self.confidence}
         return audit_panoramia(scores, scores, membership, **options).c_lb
 

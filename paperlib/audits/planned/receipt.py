@@ -148,7 +148,11 @@ class CheckedReceipt:
 def check_receipt(
     report: "str | PathLike[str]", *, plan: str = "", coins: str = ""
 ) -> CheckedReceipt:
-    """As `verify_receipt`, but a page of another version whose numbers agree is no error."""
+    """As `verify_receipt`, but a page of another version whose numbers agree is no error.
+
+    Raises:
+        ValueError: What `verify_receipt` refuses, with a line for each difference.
+    """
     published = _published_hashes(plan, coins)
     page = _read_page(report)
     receipt = read_receipt(page, str(report))

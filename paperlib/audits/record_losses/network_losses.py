@@ -50,7 +50,9 @@ def network_losses(
     device: Any,
     progress: bool | None,
 ) -> FloatArray:
-    """Losses of a module's outputs for every record, by ``loss`` or else by `LossRule`."""
+    """Losses of a module's outputs for every record, float64, shape (n,), by ``loss`` or else by
+    `LossRule`; data and errors as of `losses`.
+    """
     floating = (weight.dtype for weight in model.parameters() if weight.is_floating_point())
     batches, total = batches_of(data, batch_size, next(floating, torch.get_default_dtype()))
     rule = LossRule()
@@ -170,7 +172,11 @@ class LossRule:
         self._all_classes: bool | None = None
 
     def losses(self, outputs: Any, targets: Any) -> Tensor:
-        """Losses of a batch, float64, shape (n,)."""
+        """Losses of a batch, float64, shape (n,).
+
+        Raises:
+            ValueError: Outputs that are no tensor, or whose loss is not certain.
+        """
         if not isinstance(outputs, Tensor):
             raise ValueError(
                 f"model: expected a tensor as output, got {type(outputs).__name__}; {_OWN}"

@@ -19,8 +19,11 @@ def gathered(
     total: int | None = None,
     progress: bool | None = None,
 ) -> FloatArray:
-    """``function`` of every batch, one after the other, as one array; no batch outlives its
-    turn.
+    """``function`` of every batch, one after the other, as one array, shape (n,); no batch outlives
+    its turn.
+
+    Raises:
+        ValueError: No record, or a loss that is not finite.
     """
     # Not a loop, which would keep the last batch while the next one is made.
     outputs: Iterable[FloatArray] = map(function, batches)
@@ -39,8 +42,8 @@ def gathered(
 def by_rows(
     function: Callable[[int, int], FloatArray], count: int, size: int, progress: bool | None
 ) -> FloatArray:
-    """``function`` of the start and the end of each batch of ``size`` of the ``count`` records, as
-    `gathered`.
+    """``function`` of the start and the end of each batch of ``size`` of the ``count`` records,
+    shape (count,), as `gathered`.
     """
     starts = range(0, count, size)
     return gathered(
@@ -54,6 +57,9 @@ def by_rows(
 def as_losses(values: Any, count: int | None, who: str) -> FloatArray:
     """Losses of a batch from an array, a tensor or a list that ``who`` gave, float64, shape
     (count,).
+
+    Raises:
+        ValueError: Another shape, no real numbers, or masked ones; the message begins with ``who``.
     """
     if hasattr(values, "detach"):
         values = values.detach().cpu().double()
@@ -88,7 +94,11 @@ def rows(data: Any, start: int, end: int) -> Any:
 
 
 def pair_of(data: Any, what: str) -> tuple[Any, Any, int]:
-    """Inputs and targets as they were given, and the number of records."""
+    """Inputs and targets as they were given, and the number of records.
+
+    Raises:
+        ValueError: No such pair, or different numbers of records and targets.
+    """
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise ValueError(f"data: expected {what}, got {type(data).__name__}")
     check_index("targets", *data)

@@ -280,7 +280,7 @@ class _Measured:
 
     @property
     def member(self) -> Flags:
-        """Membership at each place."""
+        """Membership at each place, shape (n,)."""
         return self.examples.member[self.order]
 
     def signals(self) -> pd.DataFrame:

@@ -36,11 +36,11 @@ class Space:
 
     @property
     def equal(self) -> Flags:
-        """Whether the release holds the very row, for each row of the pool."""
+        """Whether the release holds the very row, for each row of the pool, shape (pool,)."""
         return np.isin(self.keys[1], self.keys[0])
 
     def with_rows(self, rows: IntArray) -> "Space":
-        """The space with some rows of its pool alone."""
+        """The space with some rows of its pool alone, by their numbers, shape (k,)."""
         pool = self.pool[rows]
         if isinstance(pool, np.ndarray):
             pool = np.asfortranarray(pool)
@@ -139,6 +139,9 @@ def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
 
     Of texts that put no spaces between their words, up to three letters in a row take the place of
     words.
+
+    Raises:
+        ValueError: Texts without words.
     """
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
@@ -201,7 +204,7 @@ class Nearness:
     count: IntArray
 
     def taken(self, rows: IntArray) -> "Nearness":
-        """The distances of some rows."""
+        """The distances of some rows, by their numbers, shape (k,)."""
         return Nearness(self.in_pool[rows], self.away[rows], self.nearest[rows], self.count[rows])
 
     def signals(self) -> dict[str, FloatArray]:

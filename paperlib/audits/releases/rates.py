@@ -42,7 +42,9 @@ class Tally:
 
     @classmethod
     def of(cls, flags: Flags) -> "Tally":
-        """Of attacks on single rows, which are independent."""
+        """Of attacks on single rows, which are independent: ``flags``, shape (n,), say which
+        succeeded.
+        """
         return cls(int(flags.sum()), flags.size, float(flags.size))
 
     def interval(self, confidence: float) -> tuple[float, float]:

@@ -331,7 +331,7 @@ def space_of(release: Any, pool: Any) -> Space:
 
 
 def taken(rows: Any, indices: NDArray[np.int64]) -> Any:
-    """The rows of these indices, in their order."""
+    """The rows of these indices, shape (k,), in their order."""
     if isinstance(rows, pd.DataFrame):
         return rows.iloc[indices].reset_index(drop=True)
     if isinstance(rows, list):

@@ -193,6 +193,9 @@ _MOST_COLUMNS = 100  # of an example's own numbers that a smooth model learns fr
 def learned_orders(pools: Pools, audits: TargetAudits, names: Sequence[str]) -> pd.DataFrame:
     """The judged games, and as many whole games of learned orders, which set nothing aside for
     training: means of bounds (nats) and seconds by target, audit and number of examples judged.
+
+    Raises:
+        ValueError: Pools of twins.
     """
     if pools.twins:
         raise ValueError(

@@ -163,7 +163,11 @@ def _small(x: Pixels) -> Pixels:
 
 
 def load_split(config: ImageConfig) -> Images:
-    """The real images, dealt out; noted as used data."""
+    """The real images, dealt out; noted as used data.
+
+    Raises:
+        ValueError: Images of several labels for helpers that learn classes.
+    """
     images = split_images(config.split)
     if config.labels == "class" and images.multi_label:
         raise ValueError(

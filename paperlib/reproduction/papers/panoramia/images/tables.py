@@ -53,7 +53,11 @@ def nulls_like(results: shared.PanoramiaResults, name: str) -> list[str]:
 
 
 def run_images(pools: Pools, audit: AuditConfig) -> shared.PanoramiaResults:
-    """All three audits in the paper's form, and PANORAMIA with helpers in both tests."""
+    """All three audits in the paper's form, and PANORAMIA with helpers in both tests.
+
+    Raises:
+        ValueError: Pools without real non-members.
+    """
     if pools.nonmembers is None:
         raise ValueError("nonmembers: expected real ones, which RM;RN and O(1) need, got none")
     paper = audit_pools(pools, replace(audit, form="paper"))

@@ -89,7 +89,11 @@ SIZES = {
 
 
 def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
-    """A world of one kind of data, with one target and one null target."""
+    """A world of one kind of data, with one target and one null target.
+
+    Raises:
+        ValueError: An unknown kind of data.
+    """
     check_choice("data", data, DATA)
     attack, options = {"tables": _table, "images": _image, "text": _text}[data](sizes, seed)
     audit = AuditConfig(**sizes.games(games), attacks=(attack,), seed=1000 * seed)

@@ -137,7 +137,9 @@ def baseline_sizes(results: shared.PanoramiaResults, sizes: Sequence[int]) -> pd
 
 
 def chunk_losses(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, FloatArray]]:
-    """Mean losses by kind of chunk of targets and the synthetic helper (Figure 14)."""
+    """Mean losses of chunks, nats, shape (n,), by kind of chunk, of targets and the synthetic
+    helper (Figure 14).
+    """
     by_kind = pools.by_kind()
     helper = {word: by_kind[kind].helpers[SYNTHETIC.name][:, 0] for kind, word in KINDS.items()}
     return {**shared.loss_groups(pools, names, KINDS), "synthetic helper": helper}
