@@ -16,4 +16,24 @@ from paperlib.core.earlier_names import with_earlier_names
 __version__ = "1.0.0rc1"
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__getattr__ = with_earlier_names(__name__, _load)
+_EARLIER = {
+    "AuditPlan": "paperlib.bounds.one_run.planning",
+    "AuditResult": "paperlib.core",
+    "audit_bayesian": "paperlib.bounds",
+    "audit_clopper_pearson": "paperlib.bounds",
+    "audit_f_dp": "paperlib.bounds",
+    "audit_gaussian_dp": "paperlib.bounds",
+    "audit_losses": "paperlib.audits",
+    "audit_output_set": "paperlib.bounds",
+    "audit_panoramia": "paperlib.bounds",
+    "audit_ranks": "paperlib.bounds",
+    "epsilon_star": "paperlib.bounds",
+    "epsilon_star_normals": "paperlib.bounds",
+    "fit_output_set": "paperlib.bounds",
+    "one_run_epsilon": "paperlib.bounds",
+    "one_run_p_value": "paperlib.bounds",
+    "optimal_output_set": "paperlib.bounds",
+}
+"""Names that this package exported until 1.0.0rc1, and where they are."""
+
+__getattr__ = with_earlier_names(__name__, _load, _EARLIER)
