@@ -39,9 +39,11 @@ def few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits of detection from ten simulated audits each, where how exact they are is not what is
     tested.
     """
+    from paperlib.bounds.claims import detection as of_claims
     from paperlib.bounds.one_run import combine
     from paperlib.bounds.ranks import detection
 
+    monkeypatch.setattr(of_claims, "SIMULATIONS", (10, 20))
     together, apart = combine.fewest_shown_together, detection.fewest_shown
 
     def few_together(shown: Any, most: int, power: float, simulations: int, count: int) -> Any:

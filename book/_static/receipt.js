@@ -23,6 +23,7 @@ const Receipt = (() => {
   const TEXTS = ["coins", "score", "direction", "guess", "design", "adjacency", "unit", "scores", "model", "attack", "mechanism",
     "accountant", "sampling", "notes"];
   const FIELDS = ["format", "version", ...TEXTS, ...Object.keys(NUMBERS), "sealed", "salt"];
+  const CLAIMED = /^\s*gaussian\s*\([^()]{1,1900}\)\s*$/;
   const OF_COINS = ["format", "version", "ids", "coins", "sealed", "column", "unit", "records", "seed", "salt"];
 
   class Refusal extends Error {}
@@ -112,7 +113,9 @@ const Receipt = (() => {
   const hasKeys = (content, names) => Object.keys(content).sort().join() === [...names].sort().join();
 
   function checkPlan(plan) {
-    const good = hasKeys(plan, FIELDS) && plan.format === FORMATS.plan && plan.version === 1
+    const names = "claimed" in plan ? [...FIELDS, "claimed"] : FIELDS; // a curve, tested beside the bound
+    const good = hasKeys(plan, names) && (!("claimed" in plan) || (isText(plan.claimed) && CLAIMED.test(plan.claimed)))
+      && plan.format === FORMATS.plan && plan.version === 1
       && [...TEXTS, "sealed", "salt"].every((name) => isText(plan[name]))
       && TEXTS.every((name) => [...plan[name]].length <= LONGEST)
       && Object.entries(CHOICES).every(([name, allowed]) => allowed.includes(plan[name]))

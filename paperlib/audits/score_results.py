@@ -120,6 +120,9 @@ class Audits:
         """
         from paperlib.audits.document import AuditDocument, answer_of
 
+        for audit in self.audits:
+            if audit.kind == "test" and audit.result:
+                audit.result.seen()  # kept, so that every part of the report has it
         main = self.headline
         answer = answer_of(main, about="", warnings=self.reading)
         if self.refusals:

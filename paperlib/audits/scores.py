@@ -51,7 +51,7 @@ _EPSILON_STAR = ScoreAudit(
     title=words.EPSILON_STAR_TITLE, kind="measurement", purpose=words.EPSILON_STAR_PURPOSE
 )
 
-_CLAIM = ScoreAudit(title=claimed_curves.TITLE, kind="test", purpose=claimed_curves.PURPOSE)
+CLAIM = ScoreAudit(title=claimed_curves.TITLE, kind="test", purpose=claimed_curves.PURPOSE)
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -331,7 +331,7 @@ def audit_scores(
     audits = [replace(_MAIN, result=main)]
     if curve is not None:
         result = audit_curve(scores, curve, confidence=confidence, design=design, seed=seed)
-        audits.append(replace(_CLAIM, result=result))
+        audits.append(replace(CLAIM, result=result))
     audits.append(
         _tried(
             _OUTPUT_SET,
@@ -354,12 +354,14 @@ def audit_scores(
 
 
 def _claim(claimed: object, plan: SealedPlan | None) -> ClaimedCurve | None:
-    """The claimed curve, None for no claim; a ValueError beside a plan, which names none."""
-    if claimed is None:
-        return None
-    if plan is not None:
-        raise ValueError("claimed: a sealed plan names no curve; test the curve without the plan")
-    return claimed_curve(claimed)
+    """The claimed curve, None for no claim: that of a plan, which refuses (ValueError) another."""
+    if plan is None:
+        return None if claimed is None else claimed_curve(claimed)
+    if claimed is not None and claimed != plan.claimed:
+        raise ValueError(
+            f"claimed: planned {plan.claimed or 'none'}; leave it out, as the plan names the curve"
+        )
+    return claimed_curve(plan.claimed) if plan.claimed else None
 
 
 def _check_pairs(

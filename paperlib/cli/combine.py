@@ -23,6 +23,7 @@ EXAMPLES = {
     "combine": """
 paperlib combine run1.csv run2.csv run3.csv
 paperlib combine runs/*.csv --delta 1e-5 --fail-above 3
+paperlib combine runs/*.csv --claimed 'gaussian(sigma=1.0, q=0.01, steps=1000)'
 paperlib combine run1.csv run2.csv --coins 1.coins.json --coins 2.coins.json
 # after the run of each month:
 paperlib combine 2026-*.csv --planned 2400
@@ -78,6 +79,8 @@ def combine(
     guess: options.Guess = "adaptive",
     design: options.Design = "randomized",
     seed: options.Seed = 0,
+    claimed: options.Claimed = None,
+    claimed_curve: options.ClaimedCurve = None,
     claimed_epsilon: options.ClaimedEpsilon = None,
     fail_above: options.FailAbove = None,
     junit: options.Junit = None,
@@ -91,7 +94,9 @@ def combine(
     Each run has its own coins.
     """
     from paperlib.audits.score_results import Audits
+    from paperlib.audits.scores import CLAIM
     from paperlib.bounds import combine_runs
+    from paperlib.bounds.claims.runs import audit_curve_of_runs
     from paperlib.bounds.one_run.combine import rank_scores
     from paperlib.core import Coins
     from paperlib.io import read_scores
@@ -107,7 +112,9 @@ def combine(
         as_json=as_json,
     )
     kind = options.kind_of(kind, losses)
-    about_file = wishes.checked(*files, *map(str, coins or ()))
+    beside = [*(coins or ()), *([] if claimed_curve is None else [claimed_curve])]
+    about_file = wishes.checked(*files, *map(str, beside))
+    curve = options.curve_of(claimed, claimed_curve)
     tossed = [Coins.load(path) for path in coins or ()]
     _check_coins(tossed, len(files))
     loaded = [
@@ -125,26 +132,28 @@ def combine(
     inputs = _checksums(files, loaded)
     runs = [run.scores for run in loaded]
     names = [_names(run) for run in loaded]
-    result = combine_runs(
-        runs,
-        planned=planned,
-        ids=None if tossed else names,
-        delta=delta,
-        confidence=confidence,
-        guess=guess,
-        design=design,
-        seed=seed,
-    )
-    main = _with_equal_scores(_main_audit(result), files, runs)
-    main = main.with_claim("" if unit is None else unit_sentence(unit))
-    main = _with_coins(main, tossed, design, unit)
-    for path in coins or ():
+    common: dict[str, Any] = {
+        "planned": planned,
+        "ids": None if tossed else names,
+        "confidence": confidence,
+        "design": design,
+        "seed": seed,
+    }
+    result = combine_runs(runs, delta=delta, guess=guess, **common)
+    tests = [_with_equal_scores(_main_audit(result), files, runs)]
+    if curve is not None:
+        tests.append(replace(CLAIM, result=audit_curve_of_runs(runs, curve, **common)))
+    example = "" if unit is None else unit_sentence(unit)
+    stated = [_with_coins(test.with_claim(example), tossed, design, unit) for test in tests]
+    for path in beside:
         inputs[str(path)] = file_sha256(path)
     source = {
         "Input": "; ".join(f"{run.source}, read as {run.kind}" for run in loaded),
         "Scores": "share of the run's examples that rank below",
     }
-    audits = Audits(rank_scores(runs), (main,), design, reading=_warnings(files, loaded, tossed))
+    audits = Audits(
+        rank_scores(runs), tuple(stated), design, reading=_warnings(files, loaded, tossed)
+    )
     has_names = all(run.ids is not None for run in loaded)
     document = audits.document(
         title=f"Privacy audit of {len(files)} training runs",

@@ -7,11 +7,14 @@ alone takes stands in its own signature.
 import math
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from paperlib.core import options as core_options
+
+if TYPE_CHECKING:
+    from paperlib.bounds.claims.curves import ClaimedCurve as TestedCurve
 
 
 def _epsilon(value: float | None) -> float | None:
@@ -124,6 +127,23 @@ Design = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random splits.")]
+Claimed = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CURVE",
+        help=(
+            "Claimed mechanism, whose whole trade-off curve is tested: gaussian(sigma=1.0, "
+            "q=0.01, steps=1000) for DP-SGD, or gaussian(mu=0.5)."
+        ),
+    ),
+]
+ClaimedCurve = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Table with the columns epsilon and delta, pairs of one claim; tested like --claimed.",
+    ),
+]
 ClaimedEpsilon = Annotated[
     float | None,
     typer.Option(
@@ -267,3 +287,14 @@ def kind_of(kind: Kind, losses: bool) -> Kind:
     if losses and kind == "scores":
         raise ValueError("--losses: contradicts --kind scores")
     return "losses" if losses else kind
+
+
+def curve_of(claimed: str | None, file: Path | None) -> "TestedCurve | None":
+    """The claimed curve of --claimed or --claimed-curve, or None."""
+    from paperlib.audits.claimed import claimed_curve, read_claimed_curve
+
+    if claimed is not None and file is not None:
+        raise ValueError("--claimed-curve: give it or --claimed, not both")
+    if file is not None:
+        return read_claimed_curve(file)
+    return None if claimed is None else claimed_curve(claimed)

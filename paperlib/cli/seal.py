@@ -41,8 +41,9 @@ def seal(
             metavar="PLAN",
             help=(
                 "YAML with coins, score and direction; optionally delta, confidence, guess, unit,"
-                " claimed_epsilon, limit and scores (the file to be audited); and in your own "
-                "words model, attack, mechanism, accountant, sampling and notes."
+                " claimed (a mechanism), claimed_epsilon, limit and scores (the file to be "
+                "audited); and in your own words model, attack, mechanism, accountant, sampling "
+                "and notes."
             ),
         ),
     ],
@@ -107,7 +108,7 @@ def verify(
     answer, epsilon, ceiling = document.judged(limit)
     lines: Sequence[str] = document.verdict.sentences
     if epsilon is not None:
-        lines = (answer.headline, answer.claim)
+        lines = (answer.headline, answer.claim, *_claimed_lines(checked.audits))
     warnings = [f"Warning: {text}" for text in document.further_warnings]
     print("\n".join([visible_text(line) for line in (*lines, *warnings)]) + "\n")
     print("\n".join(_compared(checked, has_answer=epsilon is not None)))
@@ -122,6 +123,11 @@ def verify(
     if epsilon is None:
         return FAILED_GATE
     return OTHER_VERSION if checked.other_version and not code else code
+
+
+def _claimed_lines(audits: "Audits") -> list[str]:
+    """The outcome of the test of a planned curve, where there is one."""
+    return [audit.result.headline for audit in audits if audit.kind == "test" and audit.result]
 
 
 def _compared(checked: "CheckedReceipt", *, has_answer: bool) -> list[str]:

@@ -7,6 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from paperlib.audits import seal_plan
+from paperlib.audits.claimed import claimed_curve
+from paperlib.audits.planned.sealed_plan import SealedPlan
+from paperlib.bounds.claims.runs import audit_curve_of_runs
+from paperlib.core import MembershipScores, toss_coins
 from tests.cli.conftest import Command
 
 TITLE = "The claimed trade-off curve"
@@ -25,8 +30,9 @@ def audit(here: Path, command: Command) -> Command:
 
 def test_a_claim_is_refuted_or_not_beside_the_main_number(audit):
     _, out, _ = audit("own.csv", "--claimed", "gaussian(sigma=10)")
-    assert re.search(rf"{TITLE} \(test\): gaussian\(sigma=10\): refuted \(p ≤ 0\.\d+", out)
+    assert re.search(rf"{TITLE} \(test\): gaussian\(sigma=10\): refuted \(p ≤ [\d.e-]+,", out)
     assert TITLE in Path("own-audit.html").read_text(encoding="utf-8")
+    assert re.search(r"\n    With a noise [\d.]+ times smaller than claimed", out)
     _, out, _ = audit("own.csv", "--claimed", "gaussian(sigma=1)")
     assert "gaussian(sigma=1): not refuted (p ≤ " in out
 
@@ -47,3 +53,71 @@ def test_claims_that_cannot_be_tested_are_refused(audit):
     audit.refuses("own.csv --claimed 'gaussian(mu=1)' --claimed-curve curve.csv", "not both")
     audit.refuses("own.csv --claimed 'gaussian(sigma=1)' --design game", "replacing one")
     audit.refuses("own.csv --claimed-curve own.csv", "epsilon and delta")
+
+
+CURVE = "gaussian(sigma=10)"
+
+
+@pytest.fixture
+def planned(here: Path, command: Command) -> Command:
+    """The command beside coins, losses and a plan that names a curve."""
+    coins = toss_coins([f"r{at}" for at in range(300)], seed=3)
+    coins.save("train.coins.json")
+    fields = {"coins": coins.commitment, "score": "loss", "direction": "lower", "claimed": CURVE}
+    seal_plan(fields).save("plan.sealed.json")
+    losses = np.random.default_rng(0).normal(0, 1, 300) - coins.included
+    pd.DataFrame({"id": coins.ids, "loss": losses}).to_csv("scores.csv", index=False)
+    return command
+
+
+AS_PLANNED = "audit scores.csv --coins train.coins.json --plan plan.sealed.json"
+
+
+def test_the_curve_of_a_plan_is_tested_and_verified(planned):
+    _, out, _ = planned.line(f"{AS_PLANNED} --output page.html")
+    tested = re.search(rf"{re.escape(CURVE)}: refuted .*", out)
+    assert tested
+    _, out, _ = planned("verify", "page.html")
+    assert tested.group() in out
+    assert f"claimed: {CURVE}" in out
+    assert "as printed. It follows" in out
+    page = Path("page.html").read_text(encoding="utf-8")
+    Path("page.html").write_text(page.replace(": refuted (p", ": not refuted (p"), encoding="utf-8")
+    code, _, error = planned("verify", "page.html")
+    assert (code, "is not the report of the planned audit" in error) == (2, True)
+
+
+def test_another_curve_than_planned_is_refused(planned):
+    Path("curve.csv").write_text("epsilon,delta\n0,0.05\n")
+    for option, line in (
+        ("--claimed 'gaussian(sigma=9)'", f"--claimed: planned {CURVE}, given gaussian(sigma=9)"),
+        ("--claimed-curve curve.csv", "--claimed-curve: planned none, given curve.csv"),
+    ):
+        code, out, error = planned.line(f"{AS_PLANNED} {option}")
+        assert (code, out, error.splitlines()[1:]) == (2, "", [f"  {line}"])
+    plan = {"coins": "0" * 64, "score": "loss", "direction": "lower"}
+    with pytest.raises(ValueError, match=r"\n  claimed: expected gaussian"):
+        seal_plan({**plan, "claimed": "laplace"})
+
+
+def test_a_plan_without_a_curve_is_sealed_as_before():
+    plan = seal_plan({"coins": "0" * 64, "score": "loss", "direction": "lower"})
+    assert '"claimed":' not in plan.text
+    assert "claimed" not in plan.to_dict()
+    assert SealedPlan.load({**plan._content(), "hash": plan.hash}).hash == plan.hash
+
+
+def test_several_runs_test_a_curve(here, command):
+    files = [f"run{number}.csv" for number in range(3)]
+    rng = np.random.default_rng(0)
+    for file in files:
+        member = rng.integers(0, 2, 200)
+        frame = pd.DataFrame({"score": rng.normal(1.5 * member), "member": member})
+        frame.to_csv(file, index=False)
+    runs = [MembershipScores.from_file(file) for file in files]
+    for more, planned in (("", None), (" --planned 900", 900)):
+        content = command.document(f"combine {' '.join(files)} --claimed {CURVE!r}{more}")
+        (test,) = (entry for entry in content["audits"] if entry["kind"] == "test")
+        expected = audit_curve_of_runs(runs, claimed_curve(CURVE), planned=planned)
+        assert test["result"]["p_value"] == expected.p_value < 0.05
+        assert (test["result"]["runs"], test["title"]) == (3, TITLE)

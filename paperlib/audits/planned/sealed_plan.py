@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from paperlib.audits.claimed import claimed_curve
 from paperlib.core import Coins
 from paperlib.core.checks import check_choice, check_in, did_you_mean
 from paperlib.core.sealed import sealed_hash, sealed_text
@@ -64,6 +65,8 @@ class SealedPlan:
         model, attack, mechanism, accountant, sampling, notes: Free text, such as how the score is
             computed, DP-SGD with its clipping and noise, the accountant with its version, and how
             batches are drawn.
+        claimed: Mechanism whose whole trade-off curve is tested as well, in words, such as
+            "gaussian(sigma=1.0, q=0.01, steps=1000)"; empty for none.
         sealed: Day on which it was sealed (UTC).
         salt: Random text without which the hash tells nothing of the plan.
     """
@@ -86,6 +89,7 @@ class SealedPlan:
     accountant: str = ""
     sampling: str = ""
     notes: str = ""
+    claimed: str = ""
     sealed: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     salt: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
@@ -141,6 +145,8 @@ class SealedPlan:
             "confidence": self.confidence,
             "guess": self.guess,
             "design": self.design,
+            "claimed": self.claimed or None,
+            "claimed_curve": None,
             "claimed_epsilon": self.claimed_epsilon,
             "fail_above": self.limit,
         }
@@ -157,11 +163,18 @@ class SealedPlan:
         return planned
 
     def _content(self) -> dict[str, Any]:
-        return {"format": _FORMAT, "version": _VERSION, **asdict(self)}
+        return {"format": _FORMAT, "version": _VERSION, **self._held()}
+
+    def _held(self) -> dict[str, Any]:
+        """The fields by name; no empty ``claimed``, which plans did not always have."""
+        held = asdict(self)
+        if not self.claimed:
+            del held["claimed"]
+        return held
 
     def to_dict(self) -> dict[str, Any]:
         """Every field, and the hash."""
-        return {**asdict(self), "hash": self.hash}
+        return {**self._held(), "hash": self.hash}
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the sealed file, which only its owner can read; a ValueError where a file is
@@ -277,6 +290,8 @@ def _value(key: str, value: Any) -> Any:
         raise ValueError(
             f"coins: expected the hash of the coins, 64 hexadecimal digits, got {value!r}"
         )
+    if key == "claimed":
+        claimed_curve(value)
     if key == "scores" and Path(value).name != value:
         raise ValueError(f"scores: expected the name of a file without its folder, got {value!r}")
     if len(value) > _LONGEST:

@@ -24,7 +24,7 @@ _LAST = 60.0  # nats; log-odds that are drawn
 _LAST_DELTA = 1e-10  # beyond which a record counts as exposed
 _POINTS = 4_000  # log-odds of a law
 _AT_MOST = 4_000_000  # examples of the audits simulated for one factor
-_FEWEST, _MOST = 40, 200  # audits simulated for one factor
+SIMULATIONS = (40, 120)  # audits simulated for one factor: the fewest, and the most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ def limit_of_claim(
         with_noise: The profile at so many times the claimed noise, as of `ClaimedCurve`.
         confidence: Of the test, in (0, 1).
         power: Share of the audits that must refute the claim, in (0, 1).
-        simulations: Audits simulated for each factor tried; None: 40 to 200, fewer of large audits.
+        simulations: Audits simulated for each factor tried; None: 40 to 120, fewer of large audits.
 
     >>> from paperlib.bounds.claims.curves import gaussian_profile
     >>> limit = limit_of_claim(lambda noise: gaussian_profile(0.5 / noise), 400, simulations=60)
@@ -82,7 +82,7 @@ def limit_of_claim(
     size = int(check_counts("total", total, minimum=1))
     error, power = 1 - check_confidence(confidence), check_in("(0, 1)", "power", power)
     if simulations is None:
-        simulations = int(np.clip(_AT_MOST // size, _FEWEST, _MOST))
+        simulations = int(np.clip(_AT_MOST // size, *SIMULATIONS))
     audits = int(check_counts("simulations", simulations, minimum=1))
     limits = limits_of([with_noise(1.0)], size, error)
     shown: dict[int, int] = {}

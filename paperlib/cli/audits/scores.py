@@ -86,26 +86,8 @@ def audit(
             ),
         ),
     ] = None,
-    claimed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CURVE",
-            help=(
-                "Claimed mechanism, whose whole trade-off curve is tested: gaussian(sigma=1.0, "
-                "q=0.01, steps=1000) for DP-SGD, or gaussian(mu=0.5)."
-            ),
-        ),
-    ] = None,
-    claimed_curve: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help=(
-                "Table with the columns epsilon and delta, pairs of one claim; tested like "
-                "--claimed."
-            ),
-        ),
-    ] = None,
+    claimed: options.Claimed = None,
+    claimed_curve: options.ClaimedCurve = None,
     claimed_epsilon: options.ClaimedEpsilon = None,
     fail_above: options.FailAbove = None,
     junit: options.Junit = None,
@@ -138,7 +120,7 @@ def audit(
     check_delta(delta)
     beside = [str(path) for path in (coins, plan, claimed_curve) if path is not None]
     about_file = wishes.checked(file, nonmembers, *beside)
-    curve = _curve(claimed, claimed_curve)
+    curve = options.curve_of(claimed, claimed_curve)
     sealed = None if coins is None else Coins.load(coins)
     to_follow = None if plan is None else SealedPlan.load(plan)
     if to_follow is not None:
@@ -173,7 +155,7 @@ def audit(
         coins=sealed,
         plan=to_follow,
         utility=utility,
-        claimed=curve,
+        claimed=curve if to_follow is None else None,  # the plan names its curve
     )
     audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
     inputs = dict(loaded.checksums)
@@ -194,17 +176,6 @@ def audit(
         **wishes.parts_of_scores(about_file, source, inputs),
     )
     return wishes.deliver(document, file, paragraphs(opening, audits, document))
-
-
-def _curve(claimed: str | None, file: Path | None) -> object:
-    """The claimed curve of --claimed or --claimed-curve, or None."""
-    from paperlib.audits.claimed import claimed_curve, read_claimed_curve
-
-    if claimed is not None and file is not None:
-        raise ValueError("--claimed-curve: give it or --claimed, not both")
-    if file is not None:
-        return read_claimed_curve(file)
-    return None if claimed is None else claimed_curve(claimed)
 
 
 def _chosen(context: typer.Context, file: str, kind: options.Kind | None) -> dict[str, Any]:
@@ -261,4 +232,6 @@ def _line_of(audit: "ScoreAudit") -> str:
         lines = [f"not possible: {audit.refused}"]
     else:
         lines = [audit.result.headline, *audit.result.warnings]
-    return f"  {audit.title} ({audit.kind}): " + "\n    Warning: ".join(lines)
+    text = f"  {audit.title} ({audit.kind}): " + "\n    Warning: ".join(lines)
+    seen = "" if audit.result is None else audit.result.seen()
+    return f"{text}\n    {seen}" if seen else text

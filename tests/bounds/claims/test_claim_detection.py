@@ -65,6 +65,6 @@ def test_the_limit_is_kept_where_it_was_asked_for():
     assert "simulated" not in " ".join(result.remarks)
     assert isinstance(result.detection, ClaimLimit)
     assert result.detection.sentence == result.seen() == result.remarks[-1]
-    assert result.to_dict()["detection"]["simulations"] == 200
+    assert result.to_dict()["detection"]["simulations"] == 120
     without = audit_curve(scores, ClaimedCurve("mine", gaussian_profile(0.5)))
     assert (without.detection, without.seen()) == (None, "")
