@@ -150,9 +150,9 @@ def band_interval(
         lower, upper = (betaincinv(r, sample.size - r + 1, p) for p in (level, 1 - level))
         limits += [np.append(0.0, lower)[passed], np.append(upper, 1.0)[passed]]
     tpr, most_tpr, fpr, most_fpr = (np.clip(limit, low, high) for limit in limits)
-    return _corner(tpr, most_tpr, fpr, most_fpr, delta), _corner(
-        most_tpr, tpr, most_fpr, fpr, delta
-    )
+    lower_end = _corner(tpr, most_tpr, fpr, most_fpr, delta)
+    upper_end = _corner(most_tpr, tpr, most_fpr, fpr, delta)
+    return lower_end, upper_end
 
 
 def _ranks(size: int, low: float) -> FloatArray:
@@ -241,6 +241,7 @@ def resampled_empirical_epsilon(
     width = int(max(train.max(), population.max())) + 1
     tpr, fpr = _cumulated(train, width), _cumulated(population, width)
     tpr, fpr = np.broadcast_arrays(tpr, fpr)
+    # Thresholds whose rates lie inside the range; all of them where none does.
     allowed = (tpr > low) & (tpr < high) & (fpr > low) & (fpr < high)
     allowed |= ~allowed.any(axis=-1, keepdims=True)
     tpr, fpr = np.clip(tpr, low, high), np.clip(fpr, low, high)

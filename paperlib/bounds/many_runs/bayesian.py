@@ -53,6 +53,7 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
     # rate, split where either factor bends.
     ratio = np.exp(check_nonnegative("epsilon", epsilon))
     whole = 1.0 - check_delta(delta)
+    # The posteriors of both rates are Beta(a, b): 0 of false positives, 1 of false negatives.
     a0, b0 = 0.5 + counts.false_positives, 0.5 + counts.nonmembers - counts.false_positives
     a1, b1 = 0.5 + counts.false_negatives, 0.5 + counts.members - counts.false_negatives
     quantiles = betaincinv(a1, b1, _BREAKS)

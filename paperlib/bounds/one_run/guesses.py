@@ -53,12 +53,15 @@ def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
 
 def bets_path(bets: Bets, values: FloatArray) -> GuessPath:
     """The stopping points of bets on examples with these scores, shape (m,)."""
-    stop, top = bets.stop, bets.as_member
+    stop = bets.stop
+    top = bets.as_member  # bets on members, from the top of the scores
     outcomes = np.array([top, ~top, top & bets.right, ~top & bets.right], dtype=np.int64)
-    a, b, hits, others = np.cumsum(outcomes, axis=1)[:, stop]
+    counts_at_stops = np.cumsum(outcomes, axis=1)[:, stop]
+    as_member, as_nonmember, true_members, true_nonmembers = counts_at_stops
+    # The thresholds so far: the lowest score guessed a member, the highest guessed a non-member.
     high = np.minimum.accumulate(np.where(top, values[bets.examples], np.inf))[stop]
     low = np.maximum.accumulate(np.where(top, -np.inf, values[bets.examples]))[stop]
-    return GuessPath(a, b, hits, others, high, low, values.size)
+    return GuessPath(as_member, as_nonmember, true_members, true_nonmembers, high, low, values.size)
 
 
 def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:

@@ -147,18 +147,20 @@ class _RankedPilot:
         """
         values, labels = pilot.oriented().pooled()
         order = np.argsort(values, kind="stable")
-        values, hits = values[order], np.append(0, np.cumsum(labels[order]))
-        ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1
+        values = values[order]
+        # Members, and non-members, among the first so many: from none to all.
+        hits = np.append(0, np.cumsum(labels[order]))
         misses = np.arange(values.size + 1) - hits
         ranks = (hits / hits[-1] + misses / misses[-1]) / 2
+        # Where each block of equal scores ends and starts.
+        ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1
         starts = np.append(0, ends[:-1])
         tied = ends - starts > 1
-        # Ends of groups of ranks: single ones at both ends, larger groups toward the middle.
+        # Ends of groups of ranks: single ones at both ends, larger groups toward the middle; each
+        # is moved to the end of its block of equal scores.
         half = values.size // 2
-        single, grown = (
-            np.arange(1, min(_SINGLE_RANKS, half) + 1),
-            np.geomspace(1, half, _RANK_GROUPS),
-        )
+        single = np.arange(1, min(_SINGLE_RANKS, half) + 1)
+        grown = np.geomspace(1, half, _RANK_GROUPS)
         low = np.concatenate([single, grown.astype(np.int64)])
         edges = np.unique(np.concatenate([low, values.size - low, [values.size]]))
         cuts = np.append(0, np.unique(ends[np.searchsorted(ends, edges)]))
@@ -288,7 +290,7 @@ def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple
     """A state with one part drawn from the prior, and half of the time with another shift; and the
     log ratio that a Metropolis step compares.
     """
-    part = int(rng.integers(3))
+    part = int(rng.integers(3))  # spread, top or bottom
     numbers, used = state.numbers.copy(), state.used.copy()
     numbers[_PARTS[part]] = _of_prior(ends, rng)[_PARTS[part]]
     used[part] = rng.random() < _CHANCES[part]

@@ -95,6 +95,7 @@ def _estimate(samples: FloatArray, grid: FloatArray, bandwidth: float) -> FloatA
     step = grid[1] - grid[0]
     position = (samples - grid[0]) / step
     position = position[(position >= 0) & (position < grid.size - 1)]
+    # A sample between two points of the grid counts at both, by how near it is to each.
     cell = position.astype(np.int64)
     share = position - cell
     counts = np.bincount(cell, 1 - share, grid.size) + np.bincount(cell + 1, share, grid.size)
