@@ -278,6 +278,8 @@ def _highest_area(auc: float, members: int, others: int, level: float) -> float:
     """
 
     def excess(area: float) -> float:
+        """How far above ``auc`` an area is, less what is allowed at the level."""
+        # Hanley and McNeil's Q1 - A^2 and Q2 - A^2, of which the larger goes with the larger class.
         first = area / (2 - area) - area**2
         second = 2 * area**2 / (1 + area) - area**2
         few, many = sorted((members, others))

@@ -132,7 +132,8 @@ def _local_weights(space: FloatArray, ring: IntArray) -> FloatArray:
     The intercept of a ridge regression on the coordinates relative to the row: what it predicts for
     the row itself.
     """
-    relative = space[ring] - space[:, None]
+    relative = space[ring] - space[:, None]  # (n, k, features), 0 at the row itself
+    # One scale for each ring, so that the penalty is as strong in dense regions as elsewhere.
     relative /= np.sqrt((relative**2).mean(axis=(1, 2), keepdims=True))
     count, features = ring.shape[1], space.shape[1]
     design = np.concatenate([np.ones((*ring.shape, 1)), relative], axis=2)
@@ -140,5 +141,7 @@ def _local_weights(space: FloatArray, ring: IntArray) -> FloatArray:
     gram = np.einsum("nki,nkj->nij", design, design) + penalty
     intercept = np.zeros((len(space), features + 1, 1))
     intercept[:, 0] = 1.0
+    # The coefficients are gram^-1 design' y, and the weights of y the first row of gram^-1 design'.
     solve: Any = np.linalg.solve  # of stacks of matrices
-    return np.einsum("nki,ni->nk", design, np.asarray(solve(gram, intercept)[:, :, 0]))
+    first_row_of_inverse = np.asarray(solve(gram, intercept)[:, :, 0])
+    return np.einsum("nki,ni->nk", design, first_row_of_inverse)

@@ -293,8 +293,11 @@ def _noise_of_seeds(runs: Runs, stated: Stated) -> DpCheck:
 
 
 def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
+    """Whether each number has noise of its own: what two numbers share is no longer there in their
+    difference, which is then smaller than that of independent noise.
+    """
     rows = runs.quiet - runs.quiet.mean(0)
-    free = len(rows) - 1
+    free = len(rows) - 1  # degrees of freedom of each number, after its mean
 
     def samples() -> Iterator[_Sample]:
         pairs = rows.shape[1] // 2

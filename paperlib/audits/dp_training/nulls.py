@@ -60,10 +60,14 @@ def _has_gradient(rows: FloatArray) -> bool:
     """
     if len(rows) < 8 or not np.isfinite(rows).all() or np.allclose(rows, rows[0]):
         return False
+    # One half of the steps gives a direction, and a one-sided t-test asks whether the other half,
+    # which is independent of it, goes along it.
     mean = rows[1::2].mean(0)
-    along = rows[::2] @ (mean / max(float(np.linalg.norm(mean)), 1e-300))
+    direction = mean / max(float(np.linalg.norm(mean)), 1e-300)
+    along = rows[::2] @ direction
     error = float(along.std(ddof=1)) / len(along) ** 0.5
-    return float(stdtr(len(along) - 1, -along.mean() / max(error, 1e-300))) < _LEVEL
+    p_value = float(stdtr(len(along) - 1, -along.mean() / max(error, 1e-300)))
+    return p_value < _LEVEL
 
 
 def _among_clipped(

@@ -103,7 +103,8 @@ def _by_rank(cells: "pd.Series[Any]", size: int) -> FloatArray:
     knots, counts = np.unique(in_pool[~np.isnan(in_pool)], return_counts=True)
     if not knots.size:
         return np.where(np.isnan(values), -1.0, 0.5)
-    middle = (np.cumsum(counts) - counts / 2) / counts.sum()
+    middle = (np.cumsum(counts) - counts / 2) / counts.sum()  # rank of each value, as a share
+    # One knot more at each end, as far off as the last two values are apart, has place 0 or 1.
     steps = np.diff(knots) if knots.size > 1 else np.array([abs(knots[0]) or 1.0])
     knots = np.concatenate([[knots[0] - steps[0]], knots, [knots[-1] + steps[-1]]])
     places = np.interp(values, knots, np.concatenate([[0.0], middle, [1.0]]))
@@ -184,13 +185,18 @@ def image_space(release: NDArray[Any], pool: NDArray[Any]) -> Space:
 
 
 def _averaged(images: NDArray[Any]) -> NDArray[Any]:
-    """Means of square blocks of pixels, as a row of numbers for each image."""
+    """Means of square blocks of pixels, as a row of numbers for each image.
+
+    Images have shape (n, height, width) or (n, height, width, channels).
+    """
     pixels = images.reshape(*images.shape[:3], -1)
-    high, wide = (max(1, size // _SIDE) for size in pixels.shape[1:3])
-    rows, columns = pixels.shape[1] // high, pixels.shape[2] // wide
-    cut = pixels[:, : rows * high, : columns * wide].astype(np.float32)
-    blocks = cut.reshape(len(cut), rows, high, columns, wide, -1).mean(axis=(2, 4))
-    return blocks.reshape(len(cut), -1)
+    block_height, block_width = (max(1, size // _SIDE) for size in pixels.shape[1:3])
+    rows = pixels.shape[1] // block_height
+    columns = pixels.shape[2] // block_width
+    # Pixels at the end that fill no block are left out.
+    cut = pixels[:, : rows * block_height, : columns * block_width].astype(np.float32)
+    blocks = cut.reshape(len(cut), rows, block_height, columns, block_width, -1)
+    return blocks.mean(axis=(2, 4)).reshape(len(cut), -1)
 
 
 @dataclass(frozen=True, eq=False)

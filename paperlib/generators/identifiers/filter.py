@@ -369,7 +369,7 @@ def shape_features(texts: list[str]) -> NDArray[np.float32]:
     width = int(lengths.max(initial=16))
     codes = letter_codes(texts, width)
     counts = np.stack([(codes == letter).sum(axis=1) for letter in _LETTERS], axis=1)
-    tail = np.clip(lengths[:, None] + np.arange(-8, 0), 0, None)
+    tail = np.clip(lengths[:, None] + np.arange(-8, 0), 0, None)  # places of the last 8 letters
     ends = [codes[:, :8], np.take_along_axis(codes, tail, axis=1)]
     inside = np.arange(1, width) < lengths[:, None]
     steps = np.diff(codes.astype(np.int16), axis=1)

@@ -429,9 +429,10 @@ def images_plot(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> 
     """
     fig, all_axes = panels(len(rows), height=WIDTH / columns + 0.25)
     for axes, (name, images) in zip(all_axes, rows.items(), strict=True):
-        gap = max(1, images.shape[-1] // 7)
+        gap = max(1, images.shape[-1] // 7)  # white pixels behind each image but the last
         padded = np.pad(images[:columns], ((0, 0), (0, 0), (0, 0), (0, gap)), constant_values=255)
-        strip = np.moveaxis(np.concatenate(list(padded), axis=2)[:, :, :-gap], 0, 2)
+        side_by_side = np.concatenate(list(padded), axis=2)[:, :, :-gap]
+        strip = np.moveaxis(side_by_side, 0, 2)
         axes.imshow(strip, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         axes.set(xticks=[], yticks=[])
         axes.grid(visible=False)

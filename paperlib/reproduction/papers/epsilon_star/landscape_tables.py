@@ -248,8 +248,9 @@ def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame
     """
     tables = {name: _tables(frame) for name, frame in frames.items()}
     rows = []
-    asked = settings_beside(__file__)[dataset]
-    for row, how in zip(_section_42(dataset).to_dict("records"), asked, strict=True):
+    # How each printed number is measured here, in the order of the printed rows.
+    measurements = settings_beside(__file__)[dataset]
+    for row, how in zip(_section_42(dataset).to_dict("records"), measurements, strict=True):
         sign = {"eq": "", "lt": "below ", "le": "at most ", "ge": "at least "}[str(row["relation"])]
         unit = " %" if row["unit"] == "percent" else ""
         printed = "yes" if row["unit"] == "bool" else f"{sign}{float(str(row['value'])):g}{unit}"

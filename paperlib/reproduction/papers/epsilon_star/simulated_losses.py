@@ -313,11 +313,14 @@ def undershoot(runs: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     """True value - empirical version where the sets differ: means, and half the 95 % intervals."""
     runs = runs[(runs["method"] == "empirical") & (runs["d"] > 0)]
     truths = ["true", "true_delta_range"]
-    short = runs.merge(summary[["d", "size", "method", *truths]])
-    short[truths] = short[truths].sub(short["epsilon_star"], axis=0)
-    long = short.melt(["d", "size"], truths, "truth", "undershoot")
-    means = long.groupby(["truth", "d", "size"])["undershoot"].agg(["mean", "sem"]).reset_index()
-    return means.assign(half_width=1.96 * means.pop("sem")).rename(columns={"mean": "undershoot"})
+    differences = runs.merge(summary[["d", "size", "method", *truths]])
+    differences[truths] = differences[truths].sub(differences["epsilon_star"], axis=0)
+    # One row for each run and kind of truth.
+    by_truth = differences.melt(["d", "size"], truths, "truth", "undershoot")
+    groups = by_truth.groupby(["truth", "d", "size"])["undershoot"]
+    means = groups.agg(["mean", "sem"]).reset_index()
+    half_width = 1.96 * means.pop("sem")
+    return means.assign(half_width=half_width).rename(columns={"mean": "undershoot"})
 
 
 def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: int) -> pd.DataFrame:

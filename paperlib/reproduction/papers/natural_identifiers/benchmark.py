@@ -178,12 +178,15 @@ def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
     """
     counts = paper_table("nid_table02")
     pile = counts[(counts["corpus"] == "pile") & (counts["is_aggregate"] == 0)]
+    # The number of identifiers by the name of the data set, in small letters without spaces; all
+    # of a split together are its subset "pile".
     names = pile["dataset"].str.lower().str.replace(" ", "")
     totals = dict(zip(names, pile["total"].astype(int).tolist(), strict=True))
     for split, rows in pile.groupby("split"):
         totals[f"pile{split}pile"] = int(rows["total"].sum())
     cells = aucs[aucs["subset"] != "average"].reset_index(drop=True)
-    identifiers = ("pile" + cells["split"] + cells["subset"].str.replace("_", "")).map(totals)
+    names_of_cells = "pile" + cells["split"] + cells["subset"].str.replace("_", "")
+    identifiers = names_of_cells.map(totals)
     null = 100 * folded_null(identifiers.tolist(), draws=draws)
     table = cells[["subset", "split"]].assign(identifiers=identifiers, printed=cells["value_pct"])
     return table.assign(noise_mean=null["mean_folded"], noise_95=null["folded_95"])

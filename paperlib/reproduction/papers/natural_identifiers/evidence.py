@@ -196,5 +196,6 @@ def randomized_response_evidence(curves: pd.DataFrame, *, confidence: float) -> 
     distances = dict[str, Estimate]()
     for epsilon, c, mean in last[["epsilon", "cardinality", "mean"]].itertuples(index=False):
         distances[f"epsilon {epsilon:g}, c = {c}"] = Estimate(100 * abs(1 - mean / epsilon))
-    exceeds = Estimate(float(printed["error_rate"].max()) - (1 - confidence))
-    return Evidence("nid-figure-04", "exact", {"bound close": distances, "bound valid": exceeds})
+    excess_of_errors = Estimate(float(printed["error_rate"].max()) - (1 - confidence))
+    values = {"bound close": distances, "bound valid": excess_of_errors}
+    return Evidence("nid-figure-04", "exact", values)

@@ -142,6 +142,7 @@ def _plant(
     words: Sequence[str],
     rng: np.random.Generator,
 ) -> PlantedIdentifier:
+    """The identifier of this number, kinds in turn, with words drawn before and behind it."""
     kind = config.kinds[number % len(config.kinds)]
     (value,) = generate_identifiers(KINDS[kind].example, 1, int(rng.integers(2**32)))
     around = _cut(words, config.context_words + config.document_tokens, rng)

@@ -156,13 +156,13 @@ def _best_pair(
 
     ``mass`` and ``right`` are of p + q and of max(p, q) below each cut.
     """
+    # A row for each low cut, a column for each high one: p + q in their set, and right guesses.
     total = mass[low][:, None] + mass[-1] - mass[high][None, :]
     hits = right[low][:, None] + right[-1] - right[high][None, :]
     usable = (low[:, None] <= high[None, :]) & (total > 1e-12)
-    held = np.where(usable, total, 1.0)
-    value = np.where(
-        usable, hits / held - np.sqrt(2 * math.log(1 / (1 - confidence)) / (m * held)), -np.inf
-    )
+    mass_of_set = np.where(usable, total, 1.0)  # 1 where nothing may be divided by the total
+    penalty = np.sqrt(2 * math.log(1 / (1 - confidence)) / (m * mass_of_set))
+    value = np.where(usable, hits / mass_of_set - penalty, -np.inf)
     i, j = np.unravel_index(int(np.argmax(value)), value.shape)
     return int(low[i]), int(high[j])
 

@@ -62,8 +62,10 @@ class ToyWorld:
         (m,).
         """
         member = rng.random(self.m) < 0.5
+        # Generated points have the mark e^c times less often.
         marked = rng.random(self.m) < self.mark * np.exp(np.where(member, 0.0, -self.c))
-        seen = marked ^ (rng.random(self.m) < weakness)
+        seen = marked ^ (rng.random(self.m) < weakness)  # by the baseline, at times wrongly
+        # The model answers by randomized response, whose log odds are plus or minus epsilon.
         yes = rng.random(self.m) < expit(np.where(member, self.epsilon, -self.epsilon))
         answer = self.epsilon * (2.0 * yes - 1)
         sees_more = self._odds(marked, 0.0) + answer
