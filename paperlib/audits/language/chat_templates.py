@@ -205,8 +205,11 @@ class ChatTemplate:
         """The model's tokenizer."""
         from transformers import AutoTokenizer
 
+        from paperlib.models.folders import check_model_folder
+
         if self._loaded is not None:
             return self._loaded
+        check_model_folder(self._model)
         try:
             return AutoTokenizer.from_pretrained(self._model, trust_remote_code=False)
         except (OSError, ValueError) as error:
