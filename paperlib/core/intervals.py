@@ -241,7 +241,9 @@ class _AreaSpread:
 
     @classmethod
     def of(cls, member: FloatArray, nonmember: FloatArray) -> "_AreaSpread":
-        """That of sorted scores, two or more of each side, not all of one value."""
+        """That of sorted scores, shape (n,) and (m,), two or more of each side, not all of one
+        value.
+        """
         won = twice_below(member, nonmember) / (2.0 * nonmember.size)
         lost = twice_below(nonmember, member) / (2.0 * member.size)
         of_members = float(won.var(ddof=1)) / member.size

@@ -79,6 +79,9 @@ class Project:
     def profile(self, name: str) -> Mapping[str, Mapping[str, Any]]:
         """What a profile sets: notebook stem to parameters, over those of the profile it is based
         on.
+
+        Raises:
+            ValueError: No such profile, or a file that is not as profiles are written.
         """
         content = self._profile_file(name)
         base = content.get(_BASE)
