@@ -1,13 +1,25 @@
 """Links in a folder of others: those that lead out of it are refused, those of the hub pass."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
+from safetensors import safe_open
 
+from paperlib.audits.language.chat_templates import ChatTemplate
 from paperlib.data.text.corpora import corpus_files, read_documents
 from paperlib.io.files import LINKS_VARIABLE, visible_files
 from paperlib.io.records import open_records
+from paperlib.models.language import (
+    LanguageModelConfig,
+    load_language_model,
+    model_stamp,
+    new_language_model,
+    parameter_count,
+    train_tokenizer,
+)
 
 SECRET = "the secret 83a5ef2c9d0b3e71f6a8c3d25b190e47 of the user"
 LEADING_OUT: dict[str, tuple[str, str]] = {
@@ -97,3 +109,63 @@ def test_links_are_followed_where_the_user_says_so(folders, monkeypatch):
     link("brought/notes.txt", "../own/secret.txt")
     monkeypatch.setenv(LINKS_VARIABLE, "1")
     assert SECRET in [document.text for document in read_documents("brought")]
+
+
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def model(folders) -> Path:
+    """The folder of a model that can be loaded."""
+    shape = LanguageModelConfig(width=16, heads=2, context=16)
+    new_language_model(shape, 260).save_pretrained("a_model")
+    train_tokenizer(["to be or not to be"], 260, context=16).save_pretrained("a_model")
+    return Path("a_model")
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", WEIGHTS, "more/notes.txt"])
+def test_a_link_out_of_the_folder_of_a_model_is_one_line(model, command, monkeypatch, name):
+    file = model / name
+    if file.exists():
+        file.replace(Path("own", file.name))
+    else:
+        Path("own", file.name).write_text(SECRET)
+    link(str(file), "{here}/own/" + file.name)
+    calls: list[Callable[[], object]] = [
+        lambda: load_language_model(model),
+        lambda: parameter_count(model),
+        lambda: model_stamp(model),
+        lambda: ChatTemplate(str(model)).text({"messages": []}, "messages"),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"^[^\n]*leads out of its folder[^\n]*$"):
+            call()
+    draw = Random(0)
+    digits = [f"{draw.getrandbits(128):032x}" for _ in range(40)]
+    Path("brought/sound.txt").write_text("\n".join(f"the sum is {text}" for text in digits))
+    code, _, errors = command("audit-lm", "a_model", "brought")
+    assert (code, len(errors.splitlines())) == (2, 1)
+    assert "leads out of its folder" in errors
+    monkeypatch.setenv(LINKS_VARIABLE, "1")
+    assert load_language_model(model)[0].num_parameters() == parameter_count(model)
+
+
+def test_the_snapshot_of_a_model_is_loaded_from_its_blobs(model):
+    Path("hub/blobs").mkdir(parents=True)
+    for file in model.iterdir():
+        file.replace(Path("hub/blobs", f"83a5{file.name}"))
+        link(f"hub/snapshots/abc/{file.name}", f"../../blobs/83a5{file.name}")
+    assert load_language_model("hub/snapshots/abc")[0].num_parameters() > 0
+
+
+@pytest.mark.parametrize("place", ["../own/stolen.safetensors", "{here}/own/stolen.safetensors"])
+def test_a_list_of_weights_names_files_of_its_folder_alone(model, place):
+    """The libraries below open whatever the list names."""
+    named = place.format(here=Path.cwd())
+    (model / WEIGHTS).replace("own/stolen.safetensors")
+    with safe_open("own/stolen.safetensors", "pt") as file:
+        weights = dict.fromkeys(file.keys(), named)
+    index = {"metadata": {}, "weight_map": weights}
+    Path(model, f"{WEIGHTS}.index.json").write_text(json.dumps(index))
+    with pytest.raises(ValueError, match=r"^[^\n]*names weights outside of its folder[^\n]*$"):
+        load_language_model(model)
