@@ -335,7 +335,8 @@ def _check_followed(
     plan: SealedPlan, coins: Coins | None, features: Any, options: dict[str, Any]
 ) -> None:
     """Refuse (ValueError) options, coins and columns of features other than planned."""
-    used = {**options, "kind": "scores", "guess": "adaptive"}
+    # A planned curve is tested on scores alone.
+    used = {**options, "kind": "scores", "guess": "adaptive", "claimed": None}
     if coins is not None and hasattr(features, "columns"):
         columns = [str(column) for column in features.columns if column != coins.column]
         used["score_column"] = ", ".join(columns)
