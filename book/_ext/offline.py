@@ -69,11 +69,13 @@ def _is_needed(script: Any, pagename: str) -> bool:
 
 
 def set_theme(app: Sphinx, config: Config) -> None:
-    """One search bar, and the reader's own choice of light or dark.
+    """One search bar, the reader's own choice of light or dark, and parts of the sidebar that are
+    folded, but for the reader's own.
 
     Set here because `html_theme_options` in _config.yml would replace Jupyter Book's own options.
     """
     config.html_theme_options.setdefault("navbar_persistent", [])
+    config.html_theme_options["show_navbar_depth"] = 0  # 1, Jupyter Book's own, opens every part
     config.html_context = {**(config.html_context or {}), "default_mode": "auto"}
 
 

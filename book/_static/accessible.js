@@ -8,7 +8,8 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   // The title of the book stands above the sidebar's own navigation.
   set(".sidebar-primary-item:has(> .navbar-brand)", { role: "navigation", "aria-label": "Home" });
-  for (const summary of document.querySelectorAll(".bd-links .has-children > details > summary")) {
+  // A part's name is in its summary; a page with others below it has its link beside the summary.
+  for (const summary of document.querySelectorAll(".bd-links .has-children > a + details > summary")) {
     const link = summary.closest(".has-children").querySelector("a");
     summary.setAttribute("aria-label", `Pages of ${link.textContent.trim()}`);
   }
