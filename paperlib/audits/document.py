@@ -13,7 +13,8 @@ from paperlib.core import AuditResult, MembershipScores, ScoreAudit
 from paperlib.core.facts import Refusal
 from paperlib.core.intervals import ScoreMeasures, score_measures
 from paperlib.core.results import json_ready
-from paperlib.io.files import config_hash, file_sha256, visible_files, write_text
+from paperlib.io.files import config_hash, file_sha256, write_text
+from paperlib.reading.folders import visible_files
 from paperlib.report.audit.about import About
 from paperlib.report.audit.tables import Names, TableSection
 from paperlib.report.provenance import report_conditions

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core.column_names import INDEX, plain
-from paperlib.io.files import atomic_folder, file_sha256, visible_files, write_bytes
+from paperlib.io.files import atomic_folder, file_sha256, write_bytes
+from paperlib.reading.folders import visible_files
 from paperlib.reading.limits import TEXT_BYTES, check_cells
 from paperlib.reading.parquet import check_parquet
 from paperlib.reading.tables import (

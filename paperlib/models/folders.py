@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from paperlib.io.files import visible_files
 from paperlib.reading.files import read_file
+from paperlib.reading.folders import visible_files
 
 
 def check_model_folder(name: str | Path) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from paperlib.io import open_records
-from paperlib.io.files import LINKS_VARIABLE
 from paperlib.io.records import MADE_ID
+from paperlib.reading.folders import LINKS_VARIABLE
 from tests.refusals import refused
 
 CSV = 'id,age, text\n7,1," a, ""b""\nc"\n\n8,  2,d\n9,3,é\n'

@@ -10,7 +10,6 @@ from safetensors import safe_open
 
 from paperlib.audits.language.chat_templates import ChatTemplate
 from paperlib.data.text.corpora import corpus_files, read_documents
-from paperlib.io.files import LINKS_VARIABLE, visible_files
 from paperlib.io.records import open_records
 from paperlib.models.language import (
     LanguageModelConfig,
@@ -20,6 +19,7 @@ from paperlib.models.language import (
     parameter_count,
     train_tokenizer,
 )
+from paperlib.reading.folders import LINKS_VARIABLE, visible_files
 
 SECRET = "the secret 83a5ef2c9d0b3e71f6a8c3d25b190e47 of the user"
 LEADING_OUT: dict[str, tuple[str, str]] = {

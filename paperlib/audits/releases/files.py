@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from paperlib.audits.releases.records import check_records
 from paperlib.audits.releases.rows import Rows
-from paperlib.io.files import visible_files
 from paperlib.reading import read_frames
+from paperlib.reading.folders import visible_files
 from paperlib.reading.headers import array_names, load_arrays
 from paperlib.reading.limits import TooLargeError, check_size
 from paperlib.reading.tables import decoded, named, open_source

@@ -15,8 +15,9 @@ from paperlib.data.files import data_file
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Piece, Reading, ReadLog
 from paperlib.data.text.streams import printable
-from paperlib.io.files import data_folder, visible_files
+from paperlib.io.files import data_folder
 from paperlib.reading.files import regular_file
+from paperlib.reading.folders import visible_files
 from paperlib.reading.limits import TooLargeError, check_size, in_bytes
 
 _TEXT_MEMORY = 5
