@@ -204,7 +204,7 @@ def test_bad_input_is_refused_in_one_line(folder):
         (
             {f"mail {n}": row for n, row in enumerate(rows)},
             {},
-            "nonmembers, contexts: expected a .* got dict",
+            "members: expected a sequence of texts, got dict; put its texts in a list",
         ),
         (rows, {"contexts": (rows[:2], rows)}, "expected 20 of members, got 2"),
         (rows, {"attack": "guess"}, "attack"),

@@ -90,6 +90,9 @@ def in_order(out: str, *parts: str) -> None:
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """The code blocks of a page of the book, without the word paperlib of a command."""
-    text = (BOOK / page).read_text(encoding="utf-8")
+    """The code blocks of a page of the book, without the word paperlib of a command.
+
+    A line that ends in a backslash goes on in the next.
+    """
+    text = (BOOK / page).read_text(encoding="utf-8").replace("\\\n", "")
     return re.findall(rf"```{language}\n(?:paperlib )?(.*?)\n?```", text, re.DOTALL)

@@ -129,7 +129,8 @@ def test_examples_stand_on_a_line_each_and_their_options_exist(command, monkeypa
     }
     for name in commands:
         _, _, below = command(name, "--help")[1].partition("Examples:\n")
-        lines = [line.strip() for line in below.splitlines()]
+        # A line that ends in a backslash goes on in the next.
+        lines = [line.strip() for line in below.replace("\\\n", " ").splitlines()]
         calls = [line.partition("paperlib ")[2] for line in lines if not line.startswith("#")]
         assert any(call.startswith(name) for call in calls)
         for call in calls:

@@ -271,7 +271,7 @@ def written_texts(
     """
     check_choice("on", on, get_args(On))
     check_list(name, rows)
-    model = str(getattr(tokenizer, "name_or_path", "")) or "this model"
+    model = str(getattr(tokenizer, "name_or_path", "")) or "model"
     template = ChatTemplate(model, tokenizer)
     write = _whole_text if on == "all" else _learned_text
     return [write(template, row, f"{name}[{index}]") for index, row in enumerate(rows)]

@@ -73,12 +73,14 @@ def mark(
             ),
         ),
     ] = False,
-    text: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the texts.")] = "text",
+    text: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Column of the texts to mark.")
+    ] = "text",
     id_column: options.Id = None,
     seed: options.SecretSeed = None,
     read_limit: options.ReadLimit = None,
 ) -> None:
-    """Draw the version of each text to publish, so that its use can be shown later.
+    """Mark texts before they are published, to show their use.
 
     Versions differ in spelling, punctuation and the order of lists; code, quotations and names stay
     as they are. A text that can be written in fewer ways is published as it stands, without a mark.
@@ -245,7 +247,7 @@ def audit_marks(
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
 ) -> int:
-    """Say whether texts of `paperlib mark` were used to train a model.
+    """Say whether marked texts were used to train a model.
 
     The published version of each text is compared with its like versions: by losses or scores from
     a file, under a model, or by the answers of a chat. The p-value is exact for any number of

@@ -270,7 +270,7 @@ def test_where_and_when_a_number_was_measured_is_folded_below_what_is_seen(run_f
     report.show_figure(figure, name="line", caption="A line", data=FRAME, origin=words)
     report.show_table(FRAME, name="gain", caption="Gain", origin=words)
     for bundle in shown:
-        assert f"\n\n:::{{dropdown}} Where and when this was measured\n" in bundle.markdown
+        assert "\n\n:::{dropdown} Where and when this was measured\n" in bundle.markdown
         assert bundle.markdown.count(words) == 1
         assert f"</summary>{words}</details>" in bundle.html
         assert words not in bundle.text
