@@ -13,9 +13,7 @@ UNFINISHED = {
     "audit_a_chat.md",
     "audit_a_release.md",
     "audit_texts.md",
-    "dp_training.md",
     "paper_scale.md",
-    "papers/output_sets.md",
     "plan_to_receipt.md",
     "whole_curve.md",
 }
