@@ -115,9 +115,11 @@ def infer_by_schedule(
         schedules: Names out of `SCHEDULES`.
 
     Raises:
-        ValueError: Features of another shape or not finite, fewer than 2 candidates, or fewer
-            identifiers than folds.
+        ValueError: Features of another shape or not finite, fewer than 2 candidates, fewer
+            identifiers than folds, or an unknown schedule.
     """
+    for schedule in schedules:
+        check_choice("schedules", schedule, SCHEDULES)
     table = _checked_features(features)
     if not 2 <= folds <= len(table):
         raise ValueError(f"folds: expected 2 to the {len(table)} identifiers, got {folds}")

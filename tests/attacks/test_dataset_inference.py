@@ -116,4 +116,5 @@ def test_bad_input_is_named():
     refused("folds: expected 2 to the 4", infer_dataset, np.zeros((4, 3, 2)), folds=5)
     refused("folds", infer_dataset, np.zeros((4, 3, 2)), folds=1)
     refused("schedule", infer_dataset, np.zeros((9, 3, 2)), schedule="loo")
+    refused("schedules", infer_by_schedule, np.zeros((9, 3, 2)), ["forward", "loo"], folds=2)
     refused("trees", infer_dataset, np.zeros((9, 3, 2)), trees=0)

@@ -501,6 +501,15 @@ def test_a_model_that_learned_nothing_is_named_and_one_that_learned_a_little_is_
     losses((learned.eval(), TOKENIZER), TEXTS)  # a warning would be an error
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_chance_of_the_first_weights_does_not_hide_that_nothing_was_learned(seed):
+    """Texts of one form have the same few tokens, on which untrained models may be a bit good."""
+    config = LanguageModelConfig(width=64, layers=1, context=64, seed=seed)
+    untrained = new_language_model(config, len(TOKENIZER))
+    with pytest.warns(UserWarning, match="were its weights loaded"):
+        losses((untrained, TOKENIZER), ["a a a a a a a a"] * 3)
+
+
 # Functions
 
 
