@@ -234,10 +234,9 @@ def test_an_audit_of_features_follows_a_plan():
     result = audit_features(frame, coins, plan=plan)
     assert result.epsilon == audit_features(frame, coins).epsilon > 1
     assert result.assumptions[-1] == plan_assumption(plan)
-    lower, members = (
-        seal_plan(higher | {"direction": "lower"}),
-        seal_plan(higher | {"guess": "members"}),
-    )
+    lower = seal_plan(higher | {"direction": "lower"})
+    members = seal_plan(higher | {"guess": "members"})
+    curve = seal_plan(higher | {"claimed": "gaussian(mu=0.4)"})
     given = {"delta": 1e-5, "confidence": 0.9}
     for features, options, message in (
         (frame, given, "delta: planned 0, given 1e-05\n  confidence: planned 0.95"),
@@ -245,6 +244,7 @@ def test_an_audit_of_features_follows_a_plan():
         (frame, {"seed": 1}, "plan: it settles neither a seed nor a model"),
         (frame, {"plan": lower}, "kind: planned losses"),
         (frame, {"plan": members}, "guess: "),
+        (frame, {"plan": curve}, "claimed: planned gaussian"),
     ):
         with pytest.raises(ValueError, match=message):
             audit_features(features, coins, **{"plan": plan, **options})
