@@ -16,7 +16,10 @@ from tests.cli.conftest import BOOK
 
 PAGE = (BOOK / "plan_to_receipt.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```\{code-block\} python\n:caption: (\S+)\n(.*?)```", PAGE, re.DOTALL))
-COMMANDS = re.findall(r"```sh\n(.*)\n```", PAGE)
+# A backslash at the end of a line goes on with the command on the next one, as in a shell.
+COMMANDS = [
+    block.replace("\\\n", "") for block in re.findall(r"```sh\n(.*?)\n```", PAGE, re.DOTALL)
+]
 
 
 @pytest.fixture
