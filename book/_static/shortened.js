@@ -5,6 +5,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const article = document.querySelector(".bd-article");
   if (!article || !window.matchMedia("(max-width: 600px)").matches) return;
   const MOST = 9; // lines or rows that are shown whole; of more only the first few
+  const SENTENCE = 16; // characters; a longer cell holds words, which nobody reads by scrolling sideways
   const LONG = 10; // screens, before figures are loaded and formulas set; a longer page shows its headings first
 
   function button(label, open, box) {
@@ -29,6 +30,24 @@ document.addEventListener("DOMContentLoaded", () => {
     box.after(button(label, () => box.classList.remove("shortened"), box));
   }
 
+  // A table of words that is wider than the screen: each row below the last, each cell after its column's name.
+  function stack(table) {
+    const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => cell.textContent.trim());
+    // Boxes that are no longer laid out as a table would be none to a screen reader either.
+    table.setAttribute("role", "table");
+    for (const group of table.querySelectorAll("thead, tbody")) group.setAttribute("role", "rowgroup");
+    for (const row of table.rows) {
+      row.setAttribute("role", "row");
+      for (const [place, cell] of [...row.cells].entries()) {
+        const heads = cell.closest("thead") !== null;
+        cell.setAttribute("role", heads ? "columnheader" : "cell");
+        const name = names[place] ?? "";
+        if (!heads && name) cell.dataset.column = /[?:]$/.test(name) ? name : `${name}:`;
+      }
+    }
+    table.classList.add("stacked");
+  }
+
   for (const code of article.querySelectorAll("div.highlight > pre")) {
     if (code.closest(".cell_output, .highlight-text")) continue; // a result is read whole
     const lines = code.textContent.trim().split("\n").length;
@@ -36,6 +55,9 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   for (const table of article.querySelectorAll(".pst-scrollable-table-container > table")) {
     const rows = table.tBodies[0]?.rows.length ?? 0;
+    const merged = table.querySelector("[rowspan], [colspan]") !== null;
+    const words = [...table.querySelectorAll("th, td")].some((cell) => cell.textContent.trim().length > SENTENCE);
+    if (words && !merged && table.scrollWidth > table.parentElement.clientWidth) stack(table);
     if (rows > MOST) shorten(table.parentElement, `Show all ${rows} rows`);
   }
   if (article.offsetHeight <= LONG * window.innerHeight) return;

@@ -36,6 +36,36 @@ def test_a_wide_screen_and_paper_show_all(visit, book):
     assert tab.locator("button.show-all:visible, details.part:not([open])").count() == 0
 
 
+WIDER_THAN_ITS_BOX = """() => [...document.querySelectorAll(
+  ".bd-article .pst-scrollable-table-container > table")].filter(
+  table => table.scrollWidth > table.parentElement.clientWidth + 1).length"""
+
+
+@pytest.mark.parametrize("page_of_outcomes", ["index", "results", "what_a_number_means"])
+def test_a_table_of_words_fits_a_phone_and_each_cell_names_its_column(
+    visit, book, page_of_outcomes
+):
+    page = book / f"{page_of_outcomes}.html"
+    tab = visit(page, screen="phone")
+    tab.evaluate("document.querySelectorAll('details.part').forEach(part => (part.open = true))")
+    assert tab.evaluate(WIDER_THAN_ITS_BOX) == 0
+    stacked = tab.locator("table.stacked").first
+    names = stacked.locator("thead th").all_text_contents()
+    shown = (
+        stacked.locator("tbody tr")
+        .first.locator("td")
+        .evaluate_all("cells => cells.map(cell => cell.dataset.column)")
+    )
+    assert [name.strip().rstrip("?:") for name in names] == [name.rstrip("?:") for name in shown]
+    assert visit(page).locator("table.stacked").count() == 0
+
+
+def test_every_door_of_the_first_page_looks_like_one(visit, book):
+    tab = visit(book / "index.html")
+    links = tab.locator("div.doors a")
+    assert links.evaluate_all("all => all.filter(a => !a.closest('.door')).length") == 0
+
+
 @pytest.mark.parametrize(
     ("long_page", "place"),
     [
