@@ -111,7 +111,7 @@ def coins(
     if forget:
         check_free(to_forget)
     column = unit or id_column or records.id_column()
-    check_column(data, records, column)
+    refuse_unknown_column(data, records, column)
     digests = records.digests(column)
     # Records of a table without ids are named by their content.
     made_ids = digests if column is None and records.names is None else None
@@ -177,7 +177,7 @@ def _tossed(
         return toss_coins(names, unit=unit or "", **options_of_coins)
     if alike is None:
         return toss_pairs(names, **options_of_coins)
-    check_column("--alike", records, alike)
+    refuse_unknown_column("--alike", records, alike)
     return toss_pairs(names, alike=records.cells(alike), **options_of_coins)
 
 
@@ -291,7 +291,7 @@ def output_paths(data: str, out: Path, records: "Records", ending: str) -> tuple
     return to_score, sealed
 
 
-def check_column(data: str, records: "Records", column: str | None) -> None:
+def refuse_unknown_column(data: str, records: "Records", column: str | None) -> None:
     """Refuse a column that the data lack; None and "" are none."""
     from paperlib.core.checks import did_you_mean
 
@@ -421,7 +421,7 @@ def canaries(
     is_list = records.ending.startswith(".txt")
     to_score, sealed = output_paths(data, out, records, ".jsonl" if is_list else records.ending)
     column = id_column or records.id_column()
-    check_column(data, records, column)
+    refuse_unknown_column(data, records, column)
     source = _Canaries(data=data, records=records, column=column, count=count, seed=seed)
     if kind == "labels":
         replaced, made = _wrong_rows(source, label)
@@ -494,7 +494,7 @@ def _made_texts(
         chats = _made_chats(source, make)
         if chats:
             return chats
-    check_column(source.data, records, text)
+    refuse_unknown_column(source.data, records, text)
     if not all(isinstance(row.get(text), str | None) for row in records.contents):
         raise ValueError(
             f"{source.data}: column {text!r} holds other values than text; name another with --text"
@@ -602,5 +602,5 @@ def _labels(data: str, records: "Records", label: str | None) -> list[Any]:
         raise ValueError(
             f"--label: name the column of labels; columns are {', '.join(records.columns)}"
         )
-    check_column(data, records, label)
+    refuse_unknown_column(data, records, label)
     return [row.get(label) for row in records.contents]

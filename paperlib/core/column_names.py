@@ -51,7 +51,7 @@ def plain(name: str) -> str:
     return re.sub(r"[ .\-_]+", "_", _CAMEL.sub("_", text)).strip("_").lower()
 
 
-def kind_of(name: str) -> str | None:
+def kind_of_name(name: str) -> str | None:
     """Direction of a column by its name: "losses", "scores", or None where the name does not
     tell.
     """
@@ -117,6 +117,6 @@ def array_pair(names: Sequence[str]) -> tuple[str, str] | None:
         return None
     # Beside a known score, or what says who is a member, they are the columns of a table.
     others = [name for name in names if name not in pairs[0]]
-    if any(map(kind_of, others)) or any(map(tells_membership, others)):
+    if any(map(kind_of_name, others)) or any(map(tells_membership, others)):
         return None
     return pairs[0]

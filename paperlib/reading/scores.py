@@ -14,7 +14,7 @@ from paperlib.core.coins import Coins
 from paperlib.core.column_names import (
     INDEX,
     array_pair,
-    kind_of,
+    kind_of_name,
     measure_of,
     plain,
     tells_membership,
@@ -217,7 +217,7 @@ def _read_array_pair(table: Table, pair: tuple[str, str], options: _Options) -> 
         raise ValueError(
             f"{names} hold no identifiers and no groups; give a table with one row per example"
         )
-    kind = options.kind or kind_of(measure_of(pair[0])) or _ask_kind(names)
+    kind = options.kind or kind_of_name(measure_of(pair[0])) or _ask_kind(names)
     columns = table.read(pair)
     check_gaps(table, columns)
     members = as_numbers(table, pair[0], columns[pair[0]])
@@ -348,9 +348,9 @@ def _kind_by_name(name: str, side: bool | None) -> str | None:
     """Scores or losses by a column's name, which in a file of one class may name the class,
     too.
     """
-    kind = kind_of(name)
+    kind = kind_of_name(name)
     if kind is None and side is not None:
-        kind = kind_of(measure_of(name))
+        kind = kind_of_name(measure_of(name))
     return kind
 
 
@@ -612,7 +612,7 @@ def _name_conflicts(
     """Where names of columns speak against what was read from them."""
     conflicts: list[AgainstName | TwoMeasures] = []
     first = tables[0]
-    kind_by_name = None if first.table.bare else kind_of(first.score_column)
+    kind_by_name = None if first.table.bare else kind_of_name(first.score_column)
     if kind_by_name is not None and kind_by_name != first.kind:
         label = first.table.label(first.score_column)
         conflicts.append(AgainstName(column=label, read_as=first.kind, by_name=kind_by_name))

@@ -57,7 +57,7 @@ def lent_scores(pilot: int) -> str:
     )
 
 
-def laws_of_pilot(pilot: int) -> str:
+def ranks_like_pilot(pilot: int) -> str:
     """What a plan assumes of an attack that a small pilot, of so many scores, speaks for."""
     return (
         f"the planned attack ranks like the pilot of {pilot}: beside normal scores of "

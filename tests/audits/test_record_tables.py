@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from paperlib.audits import audit_release
-from paperlib.audits.releases.records import alike_rows_warnings, check_records
+from paperlib.audits.releases.records import alike_rows_warnings, check_record_columns
 from tests.refusals import refused
 
 COLUMNS = {
@@ -63,7 +63,7 @@ def refusals(tables):
     messages = []
     for table, member in tables:
         try:
-            check_records(table[member], table[~member])
+            check_record_columns(table[member], table[~member])
         except ValueError as error:
             messages.append(str(error))
     return messages
@@ -81,7 +81,7 @@ def test_a_column_of_units_is_refused_whatever_its_name_and_order(in_order):
         repeated = table[name].nunique()
         assert f"column '{name}' names units: {repeated} of its {repeated} values" in message
         assert f"--unit {name} (in Python unit=), or --group-column {name} if" in message
-        check_records(table[member], table[~member], groups=[name, "born"])
+        check_record_columns(table[member], table[~member], groups=[name, "born"])
 
 
 def test_records_of_both_sides_and_strata_that_were_split_evenly_are_counted():

@@ -23,7 +23,7 @@ from paperlib.bounds.ranks import audit as ranks_audit
 from paperlib.bounds.ranks.detection import rank_limit_of_detection
 from paperlib.bounds.ranks.p_values import (
     candidate_sets,
-    mean_failures,
+    mean_failures_of_sets,
     poisson_binomial,
     rank_success_probability,
 )
@@ -253,14 +253,14 @@ def test_hits_given_up_have_the_stated_mean_for_any_finite_mechanism(seed):
     allowed = rank_success_probability(size, epsilon, top=top)
     given_up = (given_value.mean(axis=0) * np.maximum(0, best - allowed)).sum()
     one_set = candidate_sets(np.array([size]), top, "tight")
-    assert given_up <= mean_failures(one_set, delta, epsilon) + 1e-12
+    assert given_up <= mean_failures_of_sets(one_set, delta, epsilon) + 1e-12
     # Attained where all outputs are alike: a hit of chance q + mean uses up delta.
-    mean = mean_failures(one_set, 1e-3, epsilon)
+    mean = mean_failures_of_sets(one_set, 1e-3, epsilon)
     likelier, other = (allowed + mean) / top, (1 - allowed - mean) / (size - top)
     excess = (likelier - np.exp(epsilon) * other) * top * (size - top) / (size - 1)
     assert excess == pytest.approx(1e-3)
     whole = candidate_sets(np.array([size]), size, "tight")
-    assert mean_failures(whole, delta, epsilon) == 0  # always a hit
+    assert mean_failures_of_sets(whole, delta, epsilon) == 0  # always a hit
 
 
 def worst_error(sizes, tops, epsilon, delta, confidence):
@@ -312,7 +312,7 @@ def test_no_mechanism_exceeds_the_error_of_an_audit_with_margins(
     case = (sizes, tops, epsilon, delta, confidence)
     assert worst_error(*case) <= 1 - confidence + 1e-7
     # The twin that gives up no hits is refuted by a mechanism.
-    monkeypatch.setattr(ranks_audit, "mean_failures", lambda *_: 0.0)
+    monkeypatch.setattr(ranks_audit, "mean_failures_of_sets", lambda *_: 0.0)
     assert (worst_error(*case) > 1 - confidence + 1e-3) == caught
 
 

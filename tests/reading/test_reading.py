@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.core.column_names import kind_of, tells_membership
+from paperlib.core.column_names import kind_of_name, tells_membership
 from paperlib.io import read_scores
 from paperlib.reading import read_frames
 from tests.refusals import refused
@@ -587,7 +587,7 @@ def table(tmp_path):
 
 def test_a_known_name_tells_direction_or_membership_and_a_doubtful_one_nothing(table):
     for kind, names in {"losses": LOSSES, "scores": SCORES, None: DOUBTFUL}.items():
-        assert {name: kind_of(name) for name in names} == dict.fromkeys(names, kind)
+        assert {name: kind_of_name(name) for name in names} == dict.fromkeys(names, kind)
     with pytest.raises(ValueError, match="does a high value of column 'nll2' point to a member"):
         read_scores(table("nll2"), score_column="nll2")
     for name in MEMBERS:

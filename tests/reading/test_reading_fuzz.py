@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from paperlib.core.column_names import kind_of
+from paperlib.core.column_names import kind_of_name
 from paperlib.reading import LoadedScores, read_scores
 from tests.reading.test_reading import DOUBTFUL, LOSSES, SCORES, WORDS
 
@@ -324,7 +324,7 @@ def drops_rows(path: Any, **options: Any) -> LoadedScores:
 
 
 def takes_any_loss(name: str) -> str | None:
-    return "losses" if "loss" in name.lower() else kind_of(name)
+    return "losses" if "loss" in name.lower() else kind_of_name(name)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def takes_any_loss(name: str) -> str | None:
     [
         (guesses, (), READ),
         (drops_rows, (), ""),
-        (read_scores, ("paperlib.reading.scores.kind_of", takes_any_loss), READ),
+        (read_scores, ("paperlib.reading.scores.kind_of_name", takes_any_loss), READ),
         (
             read_scores,
             ("paperlib.reading.columns.check_marks", lambda *_: None),

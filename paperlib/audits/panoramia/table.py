@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.memorization import copied_members, copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Model, Trainer
-from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
-from paperlib.audits.releases.records import alike_rows_warnings, check_records
+from paperlib.audits.panoramia.table_models import Learning, RowEncoder, table_losses, train
+from paperlib.audits.releases.records import alike_rows_warnings, check_record_columns
 from paperlib.audits.releases.rows import check_kinds
 from paperlib.core import FloatArray, check_ids
 from paperlib.core.checks import check_in, did_you_mean, find_ties, one_of_each
@@ -143,7 +143,7 @@ def bring_table(
     ties = find_ties("rows", *map(_hashes, real))
     warnings = [*tie_warnings(ties), *_name_warnings(columns)]
     if nonmembers is not None and unit is None:
-        check_records(members, nonmembers, groups=group_columns)
+        check_record_columns(members, nonmembers, groups=group_columns)
         warnings += _alike_rows(members, nonmembers, seed)
     shuffled = _shuffled(members, seed)
     if generated is None:
@@ -288,6 +288,6 @@ def _helper_trainer(
     def learn(rows: pd.DataFrame, seed: int) -> Model:
         plain = settings.plain(encoder, epochs, seed)
         config = replace(plain, batch_size=min(settings.batch_size, len(rows)))
-        return partial(losses, encoder, train(encoder, rows, [config]))
+        return partial(table_losses, encoder, train(encoder, rows, [config]))
 
     return learn

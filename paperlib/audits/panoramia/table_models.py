@@ -114,7 +114,7 @@ def train(
     return fit_ensemble(configs, x, y, device="cpu", progress=progress)
 
 
-def losses(encoder: RowEncoder, models: MLPEnsemble, rows: pd.DataFrame) -> FloatArray:
+def table_losses(encoder: RowEncoder, models: MLPEnsemble, rows: pd.DataFrame) -> FloatArray:
     """Cross-entropy of each model on each row, shape (n, K)."""
     x, y = encoder(rows)
     return cross_entropy(models.logits(x), y).cpu().numpy().T

@@ -22,7 +22,7 @@ from paperlib.report.audit.differences import (
     RESULT_BLOCK,
     block_of,
     page_differences,
-    read_result,
+    parsed_result,
     same_value,
 )
 
@@ -274,7 +274,7 @@ def _hash_differences(published: Mapping[str, str], receipt: Receipt) -> list[st
 
 def _number_differences(page: str, audits: Audits) -> list[str]:
     """A line for each fact of the block for programs, of any version, that is not as computed."""
-    stated = read_result(block_of(page, RESULT_BLOCK) or "")
+    stated = parsed_result(block_of(page, RESULT_BLOCK) or "")
     if stated is None:
         return ["in the block for programs: it is not written as a report writes it"]
     computed = audits.document().to_dict()

@@ -11,7 +11,7 @@ from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.features import AdditiveModel, FeaturesResult, audit_features
 from paperlib.audits.releases.distances import Flags, Nearness, Space, nearness
 from paperlib.audits.releases.rates import disclosure_rates
-from paperlib.audits.releases.records import alike_rows_warnings, check_records
+from paperlib.audits.releases.records import alike_rows_warnings, check_record_columns
 from paperlib.audits.releases.rows import (
     FEWEST,
     Rows,
@@ -196,7 +196,7 @@ def audit_release(
     released, pool = compared.release, compared.pool
     examples = _examples(len(members), len(pool), ids, unit, coins)
     if isinstance(members, pd.DataFrame) and isinstance(nonmembers, pd.DataFrame):
-        check_records(members, nonmembers, names=examples.names, groups=group_columns)
+        check_record_columns(members, nonmembers, names=examples.names, groups=group_columns)
     _check_secret(secret, pool)
     measured = _measured(released, pool, examples, seed)
     rates = _rates(released, pool, measured, secret, confidence, seed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.audits.releases.records import check_records
+from paperlib.audits.releases.records import check_record_columns
 from paperlib.audits.releases.rows import Rows
 from paperlib.reading import read_frames
 from paperlib.reading.folders import visible_files
@@ -83,7 +83,7 @@ def _tables(
         frames = [frame.drop(columns=id_column, errors="ignore") for frame in frames]
     texts = _columns_of_text(paths, frames, text_column)
     if text_column and len(frames) == _WITH_NONMEMBERS:
-        check_records(*frames[1:], names=names, groups=[text_column, *group_columns])
+        check_record_columns(*frames[1:], names=names, groups=[text_column, *group_columns])
     return (list(frames) if texts is None else texts), names
 
 

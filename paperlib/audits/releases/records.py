@@ -14,7 +14,7 @@ from paperlib.core.record_columns import check_columns
 _MOST_WORDS = 10  # different words of a column that is looked at for rows that are alike
 
 
-def check_records(
+def check_record_columns(
     members: pd.DataFrame,
     nonmembers: pd.DataFrame,
     *,

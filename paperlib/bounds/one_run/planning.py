@@ -182,7 +182,7 @@ def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
     elif lends_scores(attack, min(total, LARGEST_SIMULATED)):
         scores_like = words.lent_scores(len(attack))
     else:
-        scores_like = words.laws_of_pilot(len(attack))
+        scores_like = words.ranks_like_pilot(len(attack))
     largest_simulated = LARGEST_SIMULATED if total > LARGEST_SIMULATED else None
     return words.assumptions(scores_like, forecast.guess, largest_simulated)
 

@@ -14,7 +14,7 @@ from paperlib.bounds.ranks.p_values import (
     CandidateSets,
     candidate_sets,
     check_delta_term,
-    mean_failures,
+    mean_failures_of_sets,
     p_value,
     rank_epsilon,
 )
@@ -222,7 +222,7 @@ def _search(
     step = _STEP if delta > 0 else _LARGEST
     while bound < _LARGEST:
         start, end = bound, bound + step
-        level, failures = failure_budget(mean_failures(sets, delta, start), error)
+        level, failures = failure_budget(mean_failures_of_sets(sets, delta, start), error)
         if not search.refutes(start, level, failures):
             break
         bound = end

@@ -280,7 +280,7 @@ def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: flo
     return base + lift * (1.0 - base)
 
 
-def mean_failures(sets: CandidateSets, delta: float, epsilon: float) -> float:
+def mean_failures_of_sets(sets: CandidateSets, delta: float, epsilon: float) -> float:
     """Bound on the mean number of hits to give up, so that the others are those of epsilon-DP."""
     # Let x_1, ..., x_n be the likelihoods of the output given each candidate of a set and all other
     # sets, A the r guessed ones and B the others. Where a hit has a chance above q, it is given up

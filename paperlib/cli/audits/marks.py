@@ -11,7 +11,7 @@ import typer
 
 from paperlib.cli import options
 from paperlib.cli.audits.scores import paragraphs
-from paperlib.cli.coins import check_column, check_free, files_of_coins, output_paths
+from paperlib.cli.coins import check_free, files_of_coins, output_paths, refuse_unknown_column
 from paperlib.cli.gate import ModelLoading, Wishes
 from paperlib.core.visible import visible_text
 
@@ -136,13 +136,13 @@ def _texts(data: str, records: "Records", text: str, id_column: str | None) -> d
         raise ValueError(f"{data}: is a folder; bring a file with a text in each row")
     if records.names is not None:
         return {str(row): line for row, line in enumerate(records.names, 1)}
-    check_column(data, records, text)
+    refuse_unknown_column(data, records, text)
     cells = [row.get(text) for row in records.contents]
     wrong = [row for row, cell in enumerate(cells, 1) if not isinstance(cell, str) or not cell]
     if wrong:
         raise ValueError(f"{data}: row {wrong[0]} holds no text in {text!r}; fill or drop it")
     column = id_column or records.id_column()
-    check_column(data, records, column)
+    refuse_unknown_column(data, records, column)
     names = list(map(str, range(1, len(cells) + 1)))
     if column:
         names = records.cells(column)

@@ -133,13 +133,13 @@ def result_differences(stated: str, expected: str) -> list[str]:
     """A line for each field of a page's block for programs that is not the report's, numbers to
     eight digits; both as the text of the block.
     """
-    content = read_result(stated)
+    content = parsed_result(stated)
     if content is None:
         return ["it is not written as a report writes it"]
     return list(_field_differences("", content, json.loads(expected)))
 
 
-def read_result(text: str) -> dict[str, Any] | None:
+def parsed_result(text: str) -> dict[str, Any] | None:
     """The content of a block for programs; None where it is not as a report writes it, such as
     with a key that stands twice.
     """

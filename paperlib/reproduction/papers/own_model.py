@@ -17,7 +17,7 @@ from torch import nn
 from paperlib.audits.panoramia.audit import AuditData
 from paperlib.audits.panoramia.pools import Model, Trainer
 from paperlib.audits.panoramia.table import bring_table
-from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
+from paperlib.audits.panoramia.table_models import Learning, RowEncoder, table_losses, train
 from paperlib.core import MembershipScores
 from paperlib.core.checks import check_at_least, check_in
 from paperlib.generators.tabular import TableGenerator
@@ -118,7 +118,7 @@ def demonstration(
     @cache  # the audit asks for some models more than once
     def trained(numbers: tuple[int, ...], seed: int) -> Model:
         config = Learning().plain(encoder, epochs, seed)
-        return partial(losses, encoder, train(encoder, members.iloc[list(numbers)], [config]))
+        return partial(table_losses, encoder, train(encoder, members.iloc[list(numbers)], [config]))
 
     def train_again(rows: pd.DataFrame, seed: int) -> Model:
         numbers = [number_of[tuple(row)] for row in rows.itertuples(index=False)]

@@ -24,7 +24,7 @@ from paperlib.reproduction.papers.output_sets.dpsgd_models import (
     Choice,
     Kind,
     Setup,
-    answers_of,
+    model_answers,
 )
 from paperlib.reproduction.papers.output_sets.gain import (
     CHOOSE,
@@ -118,7 +118,7 @@ def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None) -> DpSgdResult
         for seed in range(config.seeds)
         for epsilon in config.epsilons
     ]
-    answers = answers_of(models, folder=sweep)
+    answers = model_answers(models, folder=sweep)
     bounds = [row for model in models for row in _audits(config, model, answers[model])]
     others = [method for method in READINGS if method not in SETS]
     readings = [
@@ -144,7 +144,7 @@ def _tuning_answers(config: DpSgdConfig, folder: Path) -> dict[Audited, Answers]
         for epsilon in config.epsilons
         for choice in config.choices
     ]
-    return answers_of(models, folder=folder)
+    return model_answers(models, folder=folder)
 
 
 def _best_choice(

@@ -236,7 +236,7 @@ def _answers(
     )
 
 
-def answers_of(models: Sequence[Audited], *, folder: Path) -> dict[Audited, Answers]:
+def model_answers(models: Sequence[Audited], *, folder: Path) -> dict[Audited, Answers]:
     """Answers of every model; what was trained before is read from ``folder``."""
     return kept_runs(
         trained_answers,

@@ -75,8 +75,8 @@ def test_the_noise_keeps_the_guarantee(examples, epsilon):
 def test_a_model_does_not_depend_on_those_trained_with_it_and_is_read_again(tmp_path):
     models = [model(epsilon=epsilon) for epsilon in (8.0, math.inf)]
     alone = dpsgd_models.trained_answers(models[1:])[0]
-    first = dpsgd_models.answers_of(models, folder=tmp_path)
-    again = dpsgd_models.answers_of(models[::-1], folder=tmp_path)
+    first = dpsgd_models.model_answers(models, folder=tmp_path)
+    again = dpsgd_models.model_answers(models[::-1], folder=tmp_path)
     for one in models:
         np.testing.assert_array_equal(first[one]["loss"], again[one]["loss"])
     np.testing.assert_allclose(alone["loss"], first[models[1]]["loss"], rtol=1e-3, atol=1e-4)
@@ -114,7 +114,7 @@ def test_every_method_is_judged_on_what_it_did_not_see_in_orders_of_the_package(
     whole = bounds[bounds["method"] == "whole"]
     assert (whole["guesses"] == whole["records"] / 2).all()
     one = SMALL.model(("mislabelled", 60), 0.0, SMALL.choices[1], 0)
-    answers = dpsgd_models.answers_of([one], folder=tmp_path)[one]
+    answers = dpsgd_models.model_answers([one], folder=tmp_path)[one]
     row = next(row for row in dpsgd._audits(SMALL, one, answers) if row["method"] == "adaptive")
     scores = MembershipScores.from_labels(-answers["loss"], answers["member"])
     assert row["bound"] == audit_one_run(scores, delta=1e-5).epsilon
@@ -151,7 +151,7 @@ def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
         SMALL, mislabelled=(60,), epsilons=(0.0,), choices=({"epochs": 1}, {"epochs": 2})
     )
     whole = dpsgd.run_dpsgd(small, folder=tmp_path / "whole").bounds
-    first, calls = dpsgd.answers_of, []
+    first, calls = dpsgd.model_answers, []
 
     def interrupted(models, **options):
         calls.append(len(models))
@@ -160,7 +160,7 @@ def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return first(models, **options)
 
-    monkeypatch.setattr(dpsgd, "answers_of", interrupted)
+    monkeypatch.setattr(dpsgd, "model_answers", interrupted)
     with pytest.raises(KeyboardInterrupt):
         dpsgd.run_dpsgd(small, folder=tmp_path / "stopped")
     train, learned = dpsgd_models.trained_answers, []

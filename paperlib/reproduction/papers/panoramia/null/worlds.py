@@ -15,7 +15,7 @@ from paperlib.audits.panoramia.folds import ModelByKind
 from paperlib.audits.panoramia.game import AuditConfig, largest_test
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.pools import REAL, add_helpers, pools_cache
-from paperlib.audits.panoramia.table_models import Learning, losses, train
+from paperlib.audits.panoramia.table_models import Learning, table_losses, train
 from paperlib.core import FloatArray, IntArray
 from paperlib.core.checks import check_at_least, check_choice
 from paperlib.generators.image_quality import FakeFilter
@@ -125,7 +125,7 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         )
         plan = config.learning.plain(encoder, sizes.epochs, salt)
         models = train(encoder, learned, [plan])
-        return lambda kind, numbers: losses(encoder, models, by_kind[kind].iloc[numbers])
+        return lambda kind, numbers: table_losses(encoder, models, by_kind[kind].iloc[numbers])
 
     trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
     depends_on = {"table": config, "rows": rows.table.sha256}
