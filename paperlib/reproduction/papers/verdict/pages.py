@@ -159,11 +159,28 @@ def _claim_chip(claim: Claim) -> str:
     """A claim with its outcome as a chip; one beside the rule with its comparisons, which stand
     nowhere else.
     """
-    words = claim.name
-    if claim.beside and claim.contrasts:
-        nearest = sorted(claim.contrasts, key=lambda contrast: contrast.margin)
-        words = ", ".join(map(str, nearest[:_MOST_BESIDE]))
+    words = _beside_in_words(claim) if claim.beside and claim.contrasts else claim.name
     return f"{chip(claim.word)} {escaped(words)}"
+
+
+def _beside_in_words(claim: Claim) -> str:
+    """The comparisons of a claim beside the rule: of many their counts, and those that decide.
+
+    What lies outside comes first, then what is across an end, then what is inside.
+    """
+    in_order = sorted(
+        claim.contrasts,
+        key=lambda contrast: (not contrast.outside, contrast.inside, contrast.margin),
+    )
+    named = ", ".join(map(str, in_order[:_MOST_BESIDE]))
+    if len(in_order) <= _MOST_BESIDE:
+        return named
+    inside = sum(contrast.inside for contrast in in_order)
+    outside = sum(contrast.outside for contrast in in_order)
+    return (
+        f"{claim.name}: of {len(in_order)} comparisons {inside} inside the claimed range and "
+        f"{outside} outside, among them {named}"
+    )
 
 
 def _further(others: Sequence[JudgedTarget]) -> Iterator[str]:

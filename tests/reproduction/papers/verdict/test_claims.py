@@ -78,6 +78,22 @@ def test_what_stands_beside_has_an_outcome_of_its_own_and_changes_no_other():
     assert "Beside the rule: [✕ disagrees]{.chip .disagrees} below the training epsilon" in page
 
 
+def test_a_claim_beside_the_rule_names_the_comparisons_that_decide_and_counts_all():
+    """A wide interval decides nothing, however far out it reaches."""
+    runs = [adult(RELU), adult(TANH)]
+    for run in runs:
+        run["records"][0]["values"]["below the training epsilon"] = {
+            "wide": [-300.0, 0.0, 300.0],
+            "far out": [-5.0, -5.01, -5.02],
+            "inside": [0.5, 0.51, 0.52],
+        }
+    page = "\n".join(results_pages([over_readings(*runs)], pages=()).values())
+    (line,) = re.findall(r"Beside the rule: .*", page)
+    assert "of 6 comparisons 2 inside the claimed range and 2 outside" in line
+    assert line.count("far out") == 2
+    assert "wide" not in line
+
+
 def test_what_fails_stands_first_among_the_claims_of_a_page():
     fails = over_readings(adult(RELU, rises=-1.0), adult(TANH, rises=-1.0))
     page = "\n".join(results_pages([fails], pages=()).values())
