@@ -77,6 +77,7 @@ def _gaussian(text: str) -> ClaimedCurve:
         raise ValueError(f"steps: expected a whole number, got {steps!r}")
 
     def profile(share: float) -> Profile:
+        """The curve if the noise had this share of its claimed size, above 0."""
         if rate == 1:
             return gaussian_profile(float(np.sqrt(steps)) / (sigma * share))
         # Imported here, since it takes longer to load than the audit takes.

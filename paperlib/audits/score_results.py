@@ -93,6 +93,9 @@ class Audits:
         return "\n\n".join(filter(None, blocks))
 
     def _repr_html_(self) -> str:
+        """The main result, the warnings of all audits, each once, and their table, as a notebook
+        shows them.
+        """
         blocks = [self.headline._repr_html_()]
         for text in self.warnings:
             if text not in self.headline.warnings:

@@ -231,6 +231,9 @@ def _limit_of_detection(pairs: int, hypothesis: Hypothesis) -> DetectionLimit:
     """
 
     def shows(exposed: int, number: int) -> bool:
+        """Whether an audit with this number of exposed pairs shows a difference; ``number`` seeds
+        its coins.
+        """
         is_right = np.random.default_rng([pairs, number]).random(pairs) < 0.5
         is_right[:exposed] = True
         ranks = np.arange(pairs, 0, -1.0)

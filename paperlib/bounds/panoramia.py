@@ -93,6 +93,9 @@ class PanoramiaResult(AuditResult):
 
     @cached_property
     def _curve(self) -> "pd.DataFrame":
+        """A row for each number of guesses that is shown, test after test: recall, counts,
+        precision, and the bound in nats.
+        """
         columns: dict[str, list[Any]] = {}
         for test in self._tests:
             positions = test.shown()
@@ -246,6 +249,12 @@ def panoramia_result(
 def _checked(
     baseline_scores: ArrayLike, mia_scores: ArrayLike, membership: ArrayLike
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Scores of baseline and attack, and who is a member, as vectors of one length, shape (m,).
+
+    Raises:
+        ValueError: Vectors of other lengths, NaN, memberships that are not 0 or 1, or one class
+            only.
+    """
     baseline, mia = (
         check_vector("baseline_scores", baseline_scores),
         check_vector("mia_scores", mia_scores),

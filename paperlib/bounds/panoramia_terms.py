@@ -25,6 +25,7 @@ class Terms:
     seed: int
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range, and keep them as float."""
         check_choice("design", self.design, Design)
         object.__setattr__(self, "confidence", check_confidence(self.confidence))
         object.__setattr__(self, "delta", check_delta(self.delta))

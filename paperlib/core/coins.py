@@ -248,6 +248,9 @@ class Coins:
     versions: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) coins that do not publish one version of each text, or that treat
+        both records of a pair alike, and protect them from being written.
+        """
         self.included.flags.writeable = False
         if self.versions and (
             len(self.included) % self.versions

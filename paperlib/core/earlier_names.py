@@ -21,6 +21,9 @@ def with_earlier_names(
     """
 
     def attribute(name: str) -> object:
+        """The package's attribute of this name, or what an earlier name stood for, with a
+        warning.
+        """
         if name not in places:
             return load(name)
         warnings.warn(

@@ -77,9 +77,17 @@ def tpr_interval(
 def _highest_share(chances: FloatArray, counts: IntArray, total: int, error: float) -> float:
     """Highest share of members on its side that any of the thresholds allows at this error.
 
+    A threshold is possible where the p-value of its non-members is not too small, and then allows
+    the share of members that its count does not refute at the error left. Thresholds of p-values
+    below 1e-15 are taken as refuted.
+
     Args:
         chances: P-value of each threshold among non-members, falling, shape (n,).
-        counts: Members on the side of each, of ``total``, rising, shape (n,).
+        counts: Members on that side of each threshold, of ``total``, rising, shape (n,).
+        error: Chance in (0, 1) that the true share is higher.
+
+    Returns:
+        A share in [0, 1].
     """
     # Of thresholds that are equally sure the last allows most; what is next to impossible is
     # refused.

@@ -139,6 +139,9 @@ class AuditResult(ABC):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        """Headline, claim, warnings and assumptions as a notebook shows them, every text
+        escaped.
+        """
         condition = f"<p><em>{html.escape(self.condition)}</em></p>" if self.condition else ""
         items = "".join(f"<li>{html.escape(text)}</li>" for text in self.assumptions)
         warnings = "".join(

@@ -155,6 +155,9 @@ class MembershipScores:
         cut = round(fraction * values.size)
 
         def part(indices: NDArray[np.int64]) -> MembershipScores:
+            """The scores at these positions of the pooled ones, shape (k,); a ValueError without
+            both sides.
+            """
             member = labels[indices]
             if member.all() or not member.any():
                 sizes = f"{self.member.size} members and {self.nonmember.size} non-members"

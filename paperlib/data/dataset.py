@@ -36,6 +36,9 @@ class Dataset:
     features: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) features and labels of different lengths, and test rows of another
+        width.
+        """
         _check_side("train", self.train_x, self.train_y)
         _check_side("test", self.test_x, self.test_y)
         if self.train_x.shape[1] != self.test_x.shape[1]:

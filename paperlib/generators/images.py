@@ -66,6 +66,7 @@ class FlowConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) unknown choices, and numbers out of range."""
         check_choice("network", self.network, ("mlp", "unet"))
         check_choice("sampler", self.sampler, ("heun", "euler"))
         check_choice("precision", self.precision, ("float32", "bfloat16"))

@@ -366,6 +366,7 @@ class NoisyTree:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range."""
         check_in("(0, inf)", "epsilon", self.epsilon)
         check_in("(0, 1)", "delta", self.delta)
         check_at_least(2, bins=self.bins)
@@ -418,6 +419,7 @@ class NoisyTree:
             weights[first, second] = weights[second, first] = 1.0
 
         def counts(*columns: int) -> FloatArray:
+            """Estimated numbers of rows by the codes of these columns, an axis for each."""
             projected = model.project(tuple(names[column] for column in columns))
             return np.asarray(projected.datavector(flatten=False), dtype=np.float64)
 

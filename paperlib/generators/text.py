@@ -52,6 +52,7 @@ class ChunkTraining:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) an unknown precision, and numbers out of range."""
         check_choice("precision", self.precision, PRECISIONS)
         check_at_least(0, epochs=self.epochs, patience=self.patience, seed=self.seed)
         check_in(f"[0, {self.epochs}]", "last", self.last)
@@ -158,6 +159,9 @@ def train_on_chunks(
     learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, each=steps_per_epoch)
 
     def one_epoch(epoch: int) -> float:
+        """Learn from all chunks once, note the validation loss, and return the mean training loss,
+        nats.
+        """
         order = torch.randperm(len(tokens), generator=state.order).to(tokens.device)
         total = torch.zeros((), device=tokens.device)
         model.train()
@@ -178,6 +182,7 @@ def train_on_chunks(
         return float(total) / len(tokens)
 
     def is_last(epoch: int) -> bool:
+        """Whether the validation loss has not improved for ``patience`` epochs."""
         epochs_since_best = epoch - int(np.argmin(state.losses or [0.0]))
         return 0 < training.patience <= epochs_since_best
 
@@ -253,6 +258,7 @@ class TextGenerator:
     training: ChunkTraining = field(default_factory=lambda: ChunkTraining(epochs=10, patience=1))
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range."""
         check_at_least(1, length=self.length, samples_per_prompt=self.samples_per_prompt)
         check_at_least(0, prompt=self.prompt, top_k=self.top_k)
         check_in("(0, 1)", "held_share", self.held_share)

@@ -116,9 +116,11 @@ def _version(text: str, rng: np.random.Generator, *, with_lists: bool) -> str:
     chosen: dict[str, str] = {}
 
     def way(match: re.Match[str], ways: tuple[str, ...]) -> str:
+        """The way to write a thing, drawn when it first occurs and kept in the whole text."""
         return chosen.setdefault(ways[0], ways[int(rng.integers(len(ways)))])
 
     def written(prose: str) -> str:
+        """Prose with a drawn way to write each word, dash, ellipsis and apostrophe."""
         prose = _WORD.sub(lambda match: way(match, _WAYS[match[0]]), prose)
         prose = _DASH.sub(partial(way, ways=(" - ", " – ", " — ")), prose)
         prose = _ELLIPSIS.sub(partial(way, ways=("...", "…")), prose)

@@ -208,6 +208,11 @@ def fetch(
 
 
 def _chunks(url: str, timeout: float, opener: Callable[..., Any]) -> Iterator[bytes]:
+    """The bytes behind a URL, piece after piece.
+
+    Raises:
+        DownloadError: No answer within ``timeout`` seconds, or fewer bytes than it announced.
+    """
     received = 0
     try:
         with opener(url, timeout=timeout) as answer:

@@ -284,6 +284,9 @@ def _list(text: str) -> _Text:
 
 
 def _parquet_table(data: bytes) -> Any:
+    """The table of pyarrow in the bytes of a Parquet file; a ValueError where it would not fit in
+    memory.
+    """
     file = open_parquet(data)
     check_parquet(data, file.metadata, file.schema_arrow.names)
     check_cells(file.metadata.num_rows, 1, bytes_each=_ROW_BYTES)
@@ -294,6 +297,7 @@ def _parquet_records(table: Any, ending: str) -> Records:
     """Records of a table of pyarrow."""
 
     def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
+        """Write the rows to keep, behind a column of ids where these are given."""
         from pyarrow import parquet
 
         with_ids = table if ids is None else table.add_column(0, MADE_ID, [list(ids)])
@@ -302,6 +306,7 @@ def _parquet_records(table: Any, ending: str) -> Records:
         write_bytes(target, buffer.getvalue())
 
     def added(rows: Sequence[dict[str, Any]]) -> Records:
+        """The records and further rows; a ValueError for values that a column cannot hold."""
         import pyarrow
 
         try:
@@ -341,6 +346,7 @@ def _files(
     """Files of a folder, by the names that they get and those that they have."""
 
     def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
+        """Copy the files to keep into a new folder, which appears when it is complete."""
         with atomic_folder(target) as unfinished:
             for index in np.arange(len(names))[keep].tolist():
                 copy = _free_path(unfinished / names[index])
@@ -348,6 +354,9 @@ def _files(
                 shutil.copy2(folder / sources[index], copy)
 
     def added(rows: Sequence[dict[str, Any]]) -> Records:
+        """The files and further ones, each a row with the path it gets and the source that it
+        has.
+        """
         return _files(
             folder,
             [*contents, *rows],

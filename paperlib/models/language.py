@@ -47,6 +47,7 @@ class LanguageModelConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range, and a width that the heads cannot share."""
         check_at_least(
             1, width=self.width, layers=self.layers, heads=self.heads, context=self.context
         )

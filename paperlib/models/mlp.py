@@ -33,6 +33,7 @@ class MLP:
     activation: str = "relu"
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) widths without an input and an output, and an unknown activation."""
         if len(self.widths) < 2 or min(self.widths) < 1:
             raise ValueError(
                 f"widths: expected inputs, hidden..., outputs, all 1 or more, got {self.widths}"

@@ -141,6 +141,10 @@ class _Header:
         return None
 
     def _pass_list(self, deepest: int) -> None:
+        """Pass over a list of Thrift's compact protocol; an IndexError where it leaves the data.
+
+        Its first byte holds the number of items, or 15 where the number follows, and their kind.
+        """
         head = self._byte()
         count = head >> 4
         if count == 0x0F:

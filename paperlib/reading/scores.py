@@ -426,6 +426,7 @@ def _contradiction(table: Table, name: str, flags: NDArray[np.bool_], row: int) 
 
 
 def _ask_kind(what: str) -> NoReturn:
+    """Refuse (ValueError) values of which nothing says in which direction they point."""
     raise ValueError(
         f"does a high value of {what} point to a member (--kind scores) or a low one (--kind "
         f"losses)? Say which {_SAY_KIND}"

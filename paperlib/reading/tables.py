@@ -190,6 +190,7 @@ def delimited(text: str) -> Table:
     _check_names(names)
 
     def read(columns: Sequence[str]) -> dict[str, Cells]:
+        """The cells of these columns, read row by row; a ValueError for rows that are not full."""
         check_cells(text.count("\n") + 1, len(columns), beside=TEXT_BYTES * len(text))
         rows = _rows(text, separator)
         next(rows)  # the header
@@ -391,6 +392,7 @@ def _arrays(
     """Arrays of shape (n,) or (n, 1) by name; their headers where not all are in memory."""
 
     def headers_in_memory(columns: Sequence[str]) -> dict[str, ArrayHeader]:
+        """Type and shape of each array, where reading a header would save nothing."""
         found: dict[str, ArrayHeader] = {}
         for name in columns:
             array = load(name)
@@ -403,6 +405,7 @@ def _arrays(
         return {name: header.rows for name, header in headers_of(columns).items()}
 
     def read(columns: Sequence[str]) -> dict[str, Cells]:
+        """The values of these arrays as cells; their size is checked before they are loaded."""
         check_arrays(headers_of(columns), as_cells=True)
         cells: dict[str, Cells] = {}
         for name in columns:

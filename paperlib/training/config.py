@@ -48,6 +48,7 @@ class TrainingConfig:
     activation: str = "relu"
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range, and settings that contradict each other."""
         object.__setattr__(self, "widths", tuple(self.widths))
         check_choice("optimizer", self.optimizer, ("sgd", "adam"))
         check_choice("activation", self.activation, ACTIVATIONS)

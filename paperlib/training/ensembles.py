@@ -264,6 +264,9 @@ class _EnsembleRun:
         stack = MLPStack(self.mlp, stacked, self.data, self.dtype)
 
         def keep(epoch: int, count: int) -> None:
+            """Keep the parameters of the first ``count`` models of the stack after an epoch; those
+            of epoch 0 are the initial ones.
+            """
             if epoch:
                 self.bar.update(count)
             for row, index in enumerate(indices[:count]):

@@ -40,6 +40,7 @@ class ImageTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) unknown choices, and numbers out of range."""
         check_choice("optimizer", self.optimizer, ("adam", "sgd"))
         check_choice("schedule", self.schedule, ("constant", "cosine"))
         check_choice("precision", self.precision, ("float32", "bfloat16"))

@@ -17,6 +17,7 @@ def name_warnings(conflicts: Iterable[AgainstName | TwoMeasures]) -> tuple[str, 
 
 
 def _against_name(conflict: AgainstName) -> str:
+    """The warning that a column is read against what its name says."""
     return (
         f"{conflict.column} was read as {conflict.read_as}, as --kind says, "
         f"although its name points to {conflict.by_name}"
@@ -24,6 +25,7 @@ def _against_name(conflict: AgainstName) -> str:
 
 
 def _two_measures(conflict: TwoMeasures) -> str:
+    """The warning that the columns of members and non-members are named as different measures."""
     return (
         f"{conflict.first_file} holds {conflict.first!r} and {conflict.second_file} holds "
         f"{conflict.second!r}; check that both are the same measure"

@@ -215,8 +215,13 @@ class _Passes:
         names: tuple[str, str] = ("model", "texts"),
         **options: bool,
     ) -> list[TokenStatistics]:
-        """The statistics of each text; ``options`` are those of `token_statistics`, ``names`` begin
-        an error's message.
+        """The statistics of each text, one `TokenStatistics` of arrays of shape (tokens,) per text.
+
+        Args:
+            encoded: The texts as tokens, which are cut into windows that the model can take.
+            prefix: Text that stands before each of them, without being scored.
+            names: What begins an error's message: the model and the texts.
+            options: Those of `token_statistics`.
         """
         cut = windows(model, tokenizer, encoded, max_length=self.max_length, prefix=prefix)
         tables = token_rows(
@@ -313,6 +318,7 @@ def _extraction_columns(
     prefix_tokens, suffix_tokens = split
 
     def log_prob(i: int) -> float:
+        """Log p of the suffix of text ``i``, nats; NaN where the text has fewer tokens."""
         carries_loss = encoded[i].loss
         if carries_loss is None:
             start = max(0, prefix_tokens - encoded[i].first)  # among the scored tokens

@@ -109,6 +109,7 @@ class Labelled:
     criterion: Criterion = area_under_curve
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) memberships that are not one per input, shape (n,)."""
         if self.membership.shape != (len(self.inputs),):
             raise ValueError(
                 f"membership: expected shape ({len(self.inputs)},) as in inputs, got "
@@ -285,6 +286,9 @@ def fit_best(
     stopping, choice = replace(validation, criterion=criterion).halves()
 
     def value(attack: Attack, fitted: FittedAttack) -> float:
+        """The criterion of a trained attack on the half that compares; a ValueError for NaN and
+        infinities.
+        """
         scores = fitted.scores(choice.inputs)
         if not np.isfinite(scores).all():
             raise ValueError(

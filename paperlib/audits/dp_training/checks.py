@@ -74,6 +74,10 @@ class _Sample(NamedTuple):
 
 
 def _steps(runs: Runs, stated: Stated) -> DpCheck:
+    """Whether all runs take as many steps, and no more than are stated.
+
+    A run counts by its gradients with canaries, and by those that moved the parameters.
+    """
     held = {len(run) for run in runs.canaries}
     moved = set(runs.moved)
     most = max(held | moved)
@@ -214,6 +218,9 @@ def _noise(runs: Runs, stated: Stated) -> DpCheck:
     """The noise in every second step, without the direction of the other steps' mean."""
 
     def samples() -> Iterator[_Sample]:
+        """For each parameter, the rows of every second step without their part along the mean of
+        the others.
+        """
         for number, rows in _by_parameter(runs.quiet, runs):
             mean = rows[1::2].sum(0)
             along = mean / max(float(np.linalg.norm(mean)), 1e-300)
@@ -281,10 +288,16 @@ def _pairs_of_steps(rows: FloatArray) -> Iterator[_Sample]:
 
 
 def _noise_of_seeds(runs: Runs, stated: Stated) -> DpCheck:
+    """Whether the noise comes from the seed: what two runs of different seeds share is no longer
+    there in their difference, which is then smaller than that of independent noise.
+    """
     steps = min(len(runs.quiet), len(runs.quiet_too))
     apart = (runs.quiet[:steps] - runs.quiet_too[:steps]) / 2**0.5
 
     def samples() -> Iterator[_Sample]:
+        """For each parameter, the differences of the two runs, one row per step, around their
+        mean.
+        """
         for number, rows in _by_parameter(apart - apart.mean(0), runs):
             free = (steps - 1) * rows.shape[1]
             yield _Sample("difference of seeds", {"parameter": number}, rows, free)
@@ -300,6 +313,10 @@ def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
     free = len(rows) - 1  # degrees of freedom of each number, after its mean
 
     def samples() -> Iterator[_Sample]:
+        """Differences of each number and its neighbour, then of the numbers of every two
+        parameters; the difference of two independent noises, divided by the root of 2, has the
+        noise's size.
+        """
         pairs = rows.shape[1] // 2
         neighbours = (rows[:, : 2 * pairs : 2] - rows[:, 1 : 2 * pairs : 2]) / 2**0.5
         yield _Sample("difference of neighbours", {}, neighbours, free * pairs)
@@ -318,6 +335,9 @@ def _held(runs: Runs, stated: Stated) -> list[NDArray[np.bool_]]:
 
 
 def _rate(runs: Runs, stated: Stated) -> DpCheck:
+    """Whether canaries are in no more steps than independent draws at the stated rate put there, by
+    an exact binomial test.
+    """
     held = np.concatenate(_held(runs, stated))
     count, total = int(held.sum()), held.size
     p_value = float(bdtrc(count - 1, total, stated.rate)) if count > 0 and stated.rate < 1 else 1.0

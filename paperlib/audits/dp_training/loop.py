@@ -58,6 +58,7 @@ class Loop:
         steps: list[FloatArray] = []
 
         def read(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+            """Keep the gradients that the optimizer is about to apply, before each of its steps."""
             gradients, widths, used = _gradients(optimizer, hold=hold)
             self._note(widths, used)
             if not steps:

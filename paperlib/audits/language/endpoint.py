@@ -58,6 +58,9 @@ class ChatEndpoint:
     temperature: float = 0.0
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) an address that a key must not be sent to or that is no address of an
+        API, and complete its path.
+        """
         address = urlsplit(self.url)
         url = self.url.rstrip("/")
         if address.scheme not in ("http", "https") or not address.hostname:

@@ -59,6 +59,9 @@ class KeptAnswers:
         asked: Counter[str] = Counter()
 
         def complete(prompt: str) -> str:
+            """The kept answer of a prompt, or a new one, which is kept; a prompt that is asked
+            again has another answer.
+            """
             key = self._key(prompt, asked[prompt])
             asked[prompt] += 1
             if key not in self.answers:

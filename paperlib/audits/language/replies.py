@@ -42,6 +42,12 @@ class _LimitedSocket(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int | None:
+        """Read what has arrived into the buffer, and return its number of bytes.
+
+        Raises:
+            ReplyTooSlow: The time of the whole reply is over, however steadily its bytes come.
+            ReplyTooLong: The reply has more than `MOST_BYTES`.
+        """
         seconds = self._deadline - monotonic()
         if seconds <= 0:
             raise ReplyTooSlow

@@ -109,6 +109,7 @@ class AuditData:
         views = {kind: np.asarray(self.examples(*batch)) for kind, batch in self.batches.items()}
 
         def outputs(name: str, model: Model) -> dict[str, FloatArray]:
+            """What a model says of the examples of each kind, shape (n, k), checked."""
             return {
                 kind: columns(name, model(*batch), len(views[kind]))
                 for kind, batch in self.batches.items()
@@ -132,12 +133,29 @@ class AuditData:
         return pools_of(views, targets, helpers, warnings=self.warnings, learned=learned)
 
     def _out_of_fold(self, name: str, learned: int, seed: int) -> dict[str, FloatArray]:
+        """What models trained by the user say of each example, each asked of one that did not learn
+        it.
+
+        Args:
+            name: How messages call these models.
+            learned: Number of members, the first ones, that are shared out to folds.
+            seed: Of the folds; the training of fold k gets ``seed + k``.
+
+        Returns:
+            Columns by kind of example, shape (n, k).
+
+        Raises:
+            ValueError: No function to train with, or one that returns no model.
+        """
         train, batches = self.train, self.batches
         if train is None:
             raise ValueError(f"train: expected a function that trains the {name} target, got None")
         label = f"train_again ({name})"
 
         def learn(rows: IntArray, fold: int) -> ModelByKind:
+            """A model trained on known examples and the members of these numbers, as a function of
+            kind and rows.
+            """
             members = take(self.members, rows)
             batch = members if self.known is None else appended(self.known, members)
             model = check_model(label, train(*batch, seed + fold))

@@ -172,6 +172,9 @@ def load_target(
         state = read_weights(str(weights))
 
         def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> Any:
+            """Cross-entropy of each image, shape (n,); a ValueError for weights of another
+            network.
+            """
             module = classifier_for(x, architecture, classes)
             try:
                 module.load_state_dict(state)
@@ -237,6 +240,9 @@ def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]
         raise ValueError(f"{what}: {path} has no function {name!r}{did_you_mean(name, functions)}")
 
     def called(*arguments: Any) -> Any:
+        """The function's value; an error of the user's code becomes a ValueError that names file
+        and function.
+        """
         try:
             return function(*arguments)
         except (ValueError, OSError, MemoryError):

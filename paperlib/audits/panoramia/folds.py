@@ -65,8 +65,10 @@ def shares_of(members: int, *, pool: int, folds: int, judged: float | None = Non
 
 
 def shared_sizes(shares: Shares, pool: int) -> dict[str, int]:
-    """Sizes for `GameSplit`: the test from judged members, training and validation from learned
-    ones.
+    """Numbers of examples for `GameSplit`, members and others together: the test from judged
+    members, training and validation, three to one, from learned ones.
+
+    ``pool`` is the number of examples of the smallest kind.
     """
     rest = min(shares.learned, pool - shares.judged)
     train = round(0.75 * rest)

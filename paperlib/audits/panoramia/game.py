@@ -42,6 +42,7 @@ class AuditConfig:
     same_test: bool = False
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) unknown forms and searches, and numbers out of range."""
         check_choice("form", self.form, Form)
         check_confidence(self.confidence)
         if not self.searches:

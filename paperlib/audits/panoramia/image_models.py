@@ -37,6 +37,7 @@ class ImageHelper(ImageTraining):
     seed: int = 1  # of parameters and batches
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) unknown data, and weights without the name of their model."""
         super().__post_init__()
         check_choice("data", self.data, ("synthetic", "real", "others"))
         if self.weights and not self.timm:

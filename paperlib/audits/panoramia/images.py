@@ -183,5 +183,8 @@ def _helper(
     labels: NDArray[np.int64],
     seed: int,
 ) -> Model:
+    """A helper trained on images and labels, as a function from images and labels to losses,
+    (n,).
+    """
     module = train_helper(replace(settings.helper, seed=seed), images, labels, outputs)
     return lambda x, y: image_losses(image_logits(module, x), y).numpy().astype(np.float64)

@@ -34,6 +34,7 @@ def take(batch: Batch, rows: IntArray) -> Batch:
     """The examples of these numbers, shape (k,), in their order, as a batch."""
 
     def rows_of(values: Any) -> Any:
+        """The chosen rows of one argument of the batch: a table, a list or an array."""
         if isinstance(values, pd.DataFrame):
             return values.iloc[rows].reset_index(drop=True)
         if isinstance(values, list | tuple):
@@ -47,6 +48,7 @@ def appended(first: Batch, second: Batch) -> Batch:
     """The examples of the first batch and then those of the second, in the same arguments."""
 
     def both(values: Any, others: Any) -> Any:
+        """One argument of both batches, in the type of the first: a table, a list or an array."""
         if isinstance(values, pd.DataFrame):
             return pd.concat([values, others], ignore_index=True)
         if isinstance(values, list | tuple):
@@ -135,6 +137,9 @@ class Pool:
     targets: Mapping[str, FloatArray]
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) outputs that are not one row per example, and name the model they are
+        of.
+        """
         for role, outputs in (("helper", self.helpers), ("target", self.targets)):
             for name, values in outputs.items():
                 try:
@@ -176,6 +181,9 @@ class Pools:
     learned: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) pools of different models, and folds that no member is left to learn
+        from.
+        """
         check_in(f"[0, {len(self.members)}]", "learned", self.learned)
         folds = [helper.name for helper in self.helpers if helper.data == "folds"]
         if folds and not self.learned:
@@ -283,6 +291,9 @@ def _pools_from(arrays: Mapping[str, NDArray[Any]], *, key: str) -> Pools:
     kinds = [kind for kind in KINDS if f"{kind}/examples" in arrays]
 
     def outputs(role: str, class_: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:
+        """Each model of a role with its outputs by kind; ``class_`` makes the model from its stored
+        fields.
+        """
         by_model: dict[Any, dict[str, FloatArray]] = {}
         for fields in json.loads(str(arrays[role])):
             model = class_(**fields)

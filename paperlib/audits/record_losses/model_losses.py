@@ -183,6 +183,7 @@ def _function_losses(
         )
 
     def losses_of(start: int, end: int) -> FloatArray:
+        """Losses of the records from ``start`` to before ``end``, shape (end - start,), checked."""
         if columns is None:
             batch = rows(data, start, end)
         else:

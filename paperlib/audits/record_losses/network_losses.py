@@ -58,6 +58,9 @@ def network_losses(
     rule = LossRule()
 
     def losses_of(batch: Any) -> FloatArray:
+        """Losses of a batch, shape (n,), by the user's loss or by the rule for outputs of such a
+        shape.
+        """
         inputs, targets = _inputs_and_targets(batch)
         outputs = _outputs(model, moved(inputs, home))
         if loss is None:
@@ -67,6 +70,9 @@ def network_losses(
     checked = False
 
     def steady_losses_of(batch: Any) -> FloatArray:
+        """As `losses_of`; the first finite batch is asked twice, to refuse a model that answers at
+        random.
+        """
         nonlocal checked
         losses = losses_of(batch)
         # Losses that are not finite are refused later, with their position.
@@ -216,6 +222,9 @@ class LossRule:
             )
 
     def _check_logits(self) -> None:
+        """Refuse (ValueError) outputs that are probabilities, once enough rows were seen to
+        tell.
+        """
         if self._all_probabilities or (self._all_shares and self._rows >= _ENOUGH):
             how = "non-negative and sums to 1" if self._all_probabilities else "between 0 and 1"
             raise ValueError(
@@ -408,6 +417,9 @@ def text_losses(
     size = batch_size or _TEXTS
 
     def losses_of(start: int, end: int) -> FloatArray:
+        """Losses of the texts from ``start`` to before ``end``, nats per token, shape (end -
+        start,).
+        """
         together = texts[start:end]
         _check_scored(tokenizer, together, start)
         try:

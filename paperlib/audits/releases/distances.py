@@ -66,6 +66,9 @@ def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
     def between(
         left: Any, right: Any, columns: Sequence[int] = range(rows.shape[1])
     ) -> NDArray[Any]:
+        """Distances of every row on the left, (n, columns), to every row on the right, (k,
+        columns), shape (n, k): differences of ranks, and 1 for each pair of different words.
+        """
         total = np.zeros((len(left), len(right)), dtype=np.float32)
         term = np.empty_like(total)
         for column in columns:

@@ -120,7 +120,12 @@ def _hits_of_tables(
 
 
 def _compared(members: Tally, others: Tally, confidence: float) -> dict[str, Any]:
-    """Both rates with their intervals, and an interval of their difference that holds with both."""
+    """Both rates with their intervals, and an interval of their difference that holds with both.
+
+    Args:
+        confidence: In (0, 1), of each interval alone; the difference is of two intervals that each
+            miss with half of the error, so that both hold with this confidence.
+    """
     row: dict[str, Any] = {}
     wide: list[tuple[float, float]] = []
     for name, tally in (("member", members), ("control", others)):

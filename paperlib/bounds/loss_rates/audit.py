@@ -234,6 +234,11 @@ def epsilon_star(
 
 
 def _delta(delta: float | None, method: str, size: int) -> float:
+    """The delta of an audit of ``size`` losses, by default the paper's 1 / (n log n).
+
+    Raises:
+        ValueError: A delta outside [0, 1), or for the parametric method outside (0, 1/2).
+    """
     name = "delta"
     if delta is None:
         name, delta = (

@@ -62,6 +62,7 @@ def epsilon_star_from_rates(
 
 
 def _rates(name: str, values: ArrayLike) -> FloatArray:
+    """Rates as an array of their shape; a ValueError for one outside [0, 1]."""
     rates = np.asarray(values, dtype=float)
     if not ((rates >= 0) & (rates <= 1)).all():
         raise ValueError(f"{name}: expected rates in [0, 1], got {values!r}")
@@ -102,8 +103,13 @@ def normals_epsilon(gap: ArrayLike, ratio: ArrayLike, delta: float) -> FloatArra
 
 
 def best_normal_threshold(gap: float, ratio: float, delta: float) -> BestThreshold:
-    """As `normals_epsilon` for one pair, with the threshold, in standard deviations of the
-    members.
+    """As `normals_epsilon` for one pair, with the threshold, in standard deviations of the members.
+
+    Args:
+        gap: Mean of the non-members less that of the members, in standard deviations of the
+            members.
+        ratio: Standard deviation of the non-members over that of the members, above 0.
+        delta: In [0, 1/2).
     """
     gaps, ratios = np.asarray(gap, float), np.asarray(ratio, float)
     threshold, empty = _normal_threshold(gaps, ratios, delta)
@@ -117,6 +123,14 @@ def best_normal_threshold(gap: float, ratio: float, delta: float) -> BestThresho
 def _best(
     terms: FloatArray, log_rates: FloatArray, threshold: float, clipped: bool
 ) -> BestThreshold:
+    """The largest of the terms, with the rates at the threshold that reaches it.
+
+    Args:
+        terms: Logs of the `TERMS` at one threshold, shape (4,), nats.
+        log_rates: Logs of TPR, FNR, FPR and TNR at that threshold, shape (4,).
+        threshold: Where the rates were taken, in the unit of the caller.
+        clipped: Whether the rates were held within [delta, 1 - delta].
+    """
     epsilon = float(terms.max())
     return BestThreshold(
         epsilon=max(epsilon, 0.0),

@@ -51,6 +51,9 @@ class ErrorCounts:
     members: int
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) counts that are not whole, negative or above their total, and keep
+        them as int.
+        """
         for wrong, of in (("false_positives", "nonmembers"), ("false_negatives", "members")):
             count = int(check_counts(wrong, getattr(self, wrong)))
             total = int(check_counts(of, getattr(self, of), minimum=1))

@@ -123,6 +123,19 @@ def one_run_epsilon(
 def _checked(
     correct: ArrayLike, guesses: ArrayLike, total: ArrayLike | None, delta: float, sides: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
+    """Counts of guesses as arrays, and the number of examples times delta that the sides pay.
+
+    Args:
+        correct, guesses: Right guesses and all guesses, whole, of shapes that broadcast.
+        total: Examples, abstentions included; None stands for ``guesses`` and needs delta 0.
+        sides: 2 where members and non-members are guessed, 1 where only one of them is.
+
+    Returns:
+        Right guesses, guesses, and ``sides / 2 * delta * total``.
+
+    Raises:
+        ValueError: Counts that contradict each other, a delta outside [0, 1), or other sides.
+    """
     v, r = check_counts("correct", correct), check_counts("guesses", guesses)
     delta = check_delta(delta)
     if (v > r).any():

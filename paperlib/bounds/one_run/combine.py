@@ -437,9 +437,18 @@ def _until(path: GuessPath, share: float) -> GuessPath:
 
 
 def _chain(paths: Sequence[GuessPath], total: int) -> GuessPath:
-    """Each path begins where the one before it ended."""
+    """The paths of several audits as one, in which each begins where the one before it ended.
+
+    Counts of guesses and of right ones go on from the end of the path before. The level above which
+    members are guessed can only fall, and that below which non-members are can only rise.
+
+    Args:
+        paths: Of the audits, in the order of their guesses.
+        total: Examples of all of them, abstentions included.
+    """
 
     def summed(name: str) -> IntArray:
+        """A count of all paths, each added to what the paths before it ended with."""
         ends = np.cumsum([0, *(getattr(path, name)[-1] for path in paths[:-1])])
         return np.concatenate(
             [getattr(path, name) + end for path, end in zip(paths, ends, strict=True)]

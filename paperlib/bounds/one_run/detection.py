@@ -224,6 +224,9 @@ def fewest_shown_together(
     needed = math.ceil(power * simulations)
 
     def often(records: int) -> bool:
+        """Whether at least the share ``power`` of simulated audits of so many records shows
+        them.
+        """
         hits = 0
         for start in range(0, simulations, at_a_time):
             audits = range(start, min(start + at_a_time, simulations))

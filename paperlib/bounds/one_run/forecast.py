@@ -206,6 +206,9 @@ class Forecast:
         return float(np.mean(reached))
 
     def _unreachable(self, target: float, share: float | None = None) -> ValueError:
+        """The error that no size is enough; ``share`` is of the pilot's attacks that would show it,
+        in [0, 1].
+        """
         pilot = ""
         if share is not None:
             pilot = f" (of the attacks that the pilot leaves open, {share:.0%} show it)"
@@ -232,11 +235,17 @@ class Forecast:
         return position if position < len(_SIZES) else None
 
     def _count(self, total: int, times: int = 1) -> int:
+        """How many audits of this size are simulated: fewer of large ones, which take longer."""
         return self.simulations or times * max(_FEWEST, min(_MOST, _EXAMPLES_SIMULATED // total))
 
     def _simulated(
         self, total: int, numbers: range, rng: np.random.Generator
     ) -> Iterator[SimulatedAudit]:
+        """Simulated audits of ``total`` examples, or of the largest size that is simulated.
+
+        ``numbers`` are those of the audits, each with its law of the attack and its number of
+        members.
+        """
         hypothesis, size = (
             Hypothesis(self.delta, 1 - self.confidence),
             min(total, LARGEST_SIMULATED),
@@ -250,6 +259,10 @@ class Forecast:
             yield SimulatedAudit(best.epsilon, guesses / size, (guesses - correct) / size, size)
 
     def _draw(self, size: int, number: int, rng: np.random.Generator) -> MembershipScores:
+        """Scores of ``size`` examples whose memberships are fair coins, for the simulated audit
+        ``number``: from the pilot without repeats where it is large enough, else by a law of the
+        attack.
+        """
         # Numbers of members come evenly from their distribution, as do laws.
         members = int(
             np.clip(np.ceil(bdtrik((number + 0.5) * math.sqrt(2) % 1, size, 0.5)), 1, size - 1)
@@ -289,6 +302,9 @@ class Forecast:
         return cache(self._said)
 
     def _said(self, total: int) -> float:
+        """As `said`, computed anew: the bounds in nats if right guesses came in the numbers that a
+        law expects, with the same luck at every count.
+        """
         # Bounds if right guesses came in the numbers expected of a law and the same luck at every
         # count.
         counts = _counts_up_to(total)
@@ -299,6 +315,11 @@ class Forecast:
         return self.reached(map(partial(self._of_law, counts=counts, total=total), laws, lucks))
 
     def _of_law(self, law: AttackLaw, luck: float, counts: IntArray, total: int) -> float:
+        """The largest bound over the counts, nats, for one law of the attack and a luck in
+        deviations.
+
+        ``counts`` are numbers of guesses, rising, shape (n,), of ``total`` examples.
+        """
         shares = counts / total
         top = (1 - law.members_below(1 - shares)) * total / 2
         bottom = counts - law.members_below(shares) * total / 2

@@ -21,8 +21,14 @@ PValue = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Any]
 
 
 def log_sf(count: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Any:
-    """Log of ``P[Binomial(trials, probability) >= count]``, also where the tail underflows;
-    broadcasts.
+    """Log of ``P[Binomial(trials, probability) >= count]``, nats, also where the tail underflows.
+
+    Args:
+        count, trials: Whole numbers, of any shapes that broadcast; -inf where count > trials.
+        probability: In [0, 1].
+
+    Returns:
+        The logs, in the shape to which the arguments broadcast.
     """
     k, n, p = np.broadcast_arrays(
         np.asarray(count, float), np.asarray(trials, float), np.asarray(probability, float)
@@ -72,8 +78,15 @@ def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike
 def published_p_value(
     correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike
 ) -> Any:
-    """P-value under (epsilon, delta)-DP of Steinke et al. (2023), Theorem 5.2; everything
-    broadcasts.
+    """P-value under (epsilon, delta)-DP of Steinke et al. (2023), Theorem 5.2.
+
+    Args:
+        correct, guesses: Right guesses v, and all guesses r, 0 <= v <= r.
+        log_odds: Epsilon of the hypothesis, nats, 0 or more.
+        m_delta: Number of examples times delta, 0 or more.
+
+    Returns:
+        P-values in [0, 1], in the shape to which the arguments broadcast.
     """
     # b + 2 m_delta max_i (P[W >= v - i] - b) / i, a running mean with one peak. Theorem 5.2 takes
     # failures as independent of other guesses and near 1 can be too small: the sharp value, proved
@@ -94,8 +107,9 @@ def published_p_value(
 def sharp_p_value(
     correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike
 ) -> Any:
-    """Largest chance of ``correct`` right guesses under any (epsilon, delta)-DP training;
-    broadcasts.
+    """Largest chance of ``correct`` right guesses under any (epsilon, delta)-DP training.
+
+    Arguments and shape are those of `published_p_value`.
     """
     # b + (1 - b) min(1, m_delta / v * b / P_v), with W's tail b and probability P_v at v; the proof
     # is in the book, page natural identifiers (sets of two, top 1). Guesses on one side alone pay
@@ -227,6 +241,7 @@ def refuted_log_odds(
     def excess(
         e: FloatArray, k: FloatArray, n: FloatArray, a: FloatArray, s: FloatArray
     ) -> FloatArray:
+        """Log of the p-value over the error, above 0 where the log-odds ``e`` are not refuted."""
         # Above 0 where the log-odds e are not refuted; a p-value of 0 has no log.
         return np.log(np.maximum(p_value(k, n, e, s), 1e-300) / a)
 

@@ -59,6 +59,7 @@ class SelectionRule:
     guess: Sides = "both"
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) an unknown side, and numbers out of range."""
         check_choice("guess", self.guess, Sides)
         if self.floor is not None:
             check_in("(0, 1)", "floor", self.floor)
@@ -105,8 +106,11 @@ class Selection:
         return np.where(approximate > 0, approximate, np.minimum(plain, 0.0))
 
     def value(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
-        """Value that the choice maximises, nats, shape (k,): the bound, less what the search costs
-        (``error_divisor``).
+        """Value that the choice maximises, nats, shape (k,): the bound of these counts, shape (k,),
+        less what the search costs.
+
+        The search costs the difference between the bound at the whole error and that at a part of
+        it, one ``error_divisor``-th, as if so many sets had been tried.
         """
         cost = self._plain(correct, guesses) - self._plain(
             correct, guesses, self.rule.error_divisor
@@ -114,14 +118,21 @@ class Selection:
         return self.bound(correct, guesses) - cost
 
     def _plain(self, correct: ArrayLike, guesses: ArrayLike, divisor: float = 1.0) -> FloatArray:
-        """The bound at delta 0 and a part of the error."""
+        """The bound at delta 0 of counts, shape (k,), scaled to ``total`` examples, at one
+        ``divisor``-th of the error, nats, (k,); below 0 where none holds.
+        """
         k, n = (np.asarray(x, float) * (self.total / self.x.size) for x in (correct, guesses))
         level = (1 - self.confidence) / divisor
         accuracy = betaincinv(np.maximum(k, 0.5), np.maximum(n - k, 0.0) + 1.0, level)
         return np.asarray(logit(accuracy), dtype=np.float64)
 
     def result(self, intervals: Intervals, tau: float = 0.0) -> OutputSet:
-        """The output set with its counts on the selection scores."""
+        """The output set of these intervals with its counts on the selection scores.
+
+        Args:
+            intervals: Ends of the set's intervals, in the unit of the scores.
+            tau: Threshold of the log-ratio that made the set, nats; the result only keeps it.
+        """
         # Counted before the overlap, since member_intervals are of the estimate with all scores,
         # while these guesses, by which the set was chosen, leave out the score that they judge.
         in_set = inside(intervals, self.x)

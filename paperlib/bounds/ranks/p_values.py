@@ -181,6 +181,15 @@ def rank_success_probability(
 def _success(
     sizes: FloatArray, tops: FloatArray, epsilon: ArrayLike, bound: RankBound
 ) -> FloatArray:
+    """Largest chance under epsilon-DP that the true candidate is among the top ones of its set.
+
+    Args:
+        sizes, tops: Candidates of each kind of set, and how many of them are guessed, shape (k,).
+        epsilon: Nats, one number or shape (k,).
+
+    Returns:
+        Chances in (0, 1], shape (k,).
+    """
     shrink = np.exp(-np.asarray(epsilon, dtype=np.float64))  # e^-epsilon never overflows
     if bound == "tight":
         return np.asarray(tops / (tops + (sizes - tops) * shrink))
@@ -215,6 +224,13 @@ def p_value(
 def _mixed_p_value(
     correct: int, sets: CandidateSets, chances: FloatArray, delta: float, delta_term: DeltaTerm
 ) -> float:
+    """P-value of ``correct`` hits among sets of several kinds: their tail, and what delta adds to
+    it.
+
+    Args:
+        chances: Largest chance of a hit for each kind of set, shape (k,).
+        delta_term: Which of two upper bounds of what delta adds is taken.
+    """
     hits = poisson_binomial(chances[sets.kind])
     base = float(hits.upper_tail(correct))
     if delta == 0:
@@ -294,10 +310,14 @@ def mean_failures_of_sets(sets: CandidateSets, delta: float, epsilon: float) -> 
 
 
 def candidate_sets(sizes: IntArray, top: ArrayLike, bound: RankBound) -> CandidateSets:
-    """Group sets of ``sizes``, shape (m,), by size and ``top``, one number or (m,).
+    """Group sets of ``sizes`` candidates, shape (m,), by size and ``top``, the number of guessed
+    ones, one number or (m,).
+
+    Returns:
+        The kinds of sets, and the kind of each set, shape (m,).
 
     Raises:
-        ValueError: Places beyond a set, or an unknown bound.
+        ValueError: More guessed candidates than a set has, or an unknown bound.
     """
     check_choice("bound", bound, RankBound)
     tops = spread("top", top, sizes.size, minimum=1)
@@ -307,6 +327,7 @@ def candidate_sets(sizes: IntArray, top: ArrayLike, bound: RankBound) -> Candida
 
 
 def _check_tops(sizes: IntArray, tops: IntArray) -> None:
+    """Refuse (ValueError) more guessed candidates than a set has; both of shape (m,)."""
     if (tops > sizes).any():
         first = int(np.flatnonzero(tops > sizes)[0])
         raise ValueError(

@@ -263,7 +263,9 @@ class _Reader:
                 yield from _joined(texts)
 
     def warc(self, stream: BinaryIO) -> Iterator[Piece]:
-        """Records of extracted text (type "conversion"), as in Common Crawl's WET files."""
+        """Pieces of text from the records of extracted text (type "conversion") of a WARC file, as
+        in Common Crawl's WET files; what is skipped goes to the log.
+        """
         while True:
             version = stream.readline(2**16)
             if version == b"":

@@ -66,7 +66,15 @@ class Decoder:
         self.valid = True
 
     def feed(self, data: bytes, *, final: bool) -> tuple[bytes, int]:
-        """The bytes as valid UTF-8, and the characters that end in them."""
+        """The bytes as valid UTF-8, and how many characters end in them.
+
+        A character may begin in one piece and end in the next, where it counts. Invalid bytes are
+        replaced, and `valid` is False from then on.
+
+        Args:
+            data: The next bytes of the stream.
+            final: Whether these are the last, so that an unfinished character is invalid.
+        """
         if data.isascii() and not self._strict.getstate()[0]:
             return data, len(data)
         try:

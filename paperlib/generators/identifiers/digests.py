@@ -185,7 +185,9 @@ def hex_digits(count: int, rng: np.random.Generator) -> str:
 
 
 def hex_digest(name: str, digits: int, example: str) -> Kind:
-    """The kind of all digests of so many hexadecimal digits."""
+    """The kind of all digests of ``digits`` hexadecimal digits; a UUID's six fixed bits are not
+    counted.
+    """
     return Kind(
         name=name,
         pattern=f"[0-9a-fA-F]{{{digits}}}" + r"\b",
@@ -281,6 +283,7 @@ def base64_digest(
     """The kind of digests in base64 behind the name of the algorithm and a sign."""
 
     def check(value: str) -> Form:
+        """Whether the bytes behind the sign are canonical base64 and look drawn, or why not."""
         algorithm, text = value.split(sign, 1)
         data = decode(text)
         if data is None:
@@ -296,6 +299,7 @@ def base64_digest(
         return Form(algorithm, True)
 
     def draw(value: str, rng: np.random.Generator) -> str:
+        """A digest of the same algorithm, of random bytes."""
         algorithm = value.split(sign, 1)[0]
         return algorithm + sign + encode(rng.bytes(_BASE64_SIZES[algorithm]))
 

@@ -47,6 +47,9 @@ def base58check_payload(text: str) -> bytes | None:
 
     The text is a number in base 58. Its bytes end with the first four of the payload's double
     SHA-256; each leading "1" stands for a zero byte.
+
+    Raises:
+        ValueError: A letter that is not of `BASE58`.
     """
     number = 0
     for letter in text:

@@ -76,6 +76,9 @@ def check_link(value: str) -> Form:
 
 
 def _draw_link(value: str, rng: np.random.Generator) -> str:
+    """A link to the same service with a code drawn anew, of which the service fixes the first
+    letters and the alphabet of the last.
+    """
     head, service, code = _split(value)
     numbers = rng.integers(0, len(service.alphabet), len(code))
     drawn = [service.alphabet[number] for number in numbers]

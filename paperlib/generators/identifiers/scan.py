@@ -60,6 +60,7 @@ class Scanner:
 
     @cached_property
     def _starts(self) -> Any:
+        """The compiled pattern that finds where an identifier of any kind may start."""
         pattern = self.pattern.encode()
         if self.engine == "re":
             return re.compile(pattern)
@@ -71,6 +72,7 @@ class Scanner:
 
     @cached_property
     def _matchers(self) -> list[tuple[Kind, "re.Pattern[bytes]", frozenset[int]]]:
+        """Each kind, its compiled pattern, and the bytes that may not stand beside a match."""
         return [
             (kind, re.compile(kind.pattern.encode()), _WORD | frozenset(kind.not_beside.encode()))
             for kind in self.kinds

@@ -43,6 +43,9 @@ class ImageArchitecture:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) an unknown name, numbers out of range, and weights that do not
+        exist.
+        """
         check_choice("name", self.name, tuple(ARCHITECTURES))
         if self.channels not in (1, 3):
             raise ValueError(f"channels: expected 1 or 3, got {self.channels}")
@@ -111,6 +114,7 @@ def _cnn4(shape: ImageArchitecture) -> nn.Module:
 
 
 def _resnet(name: str, shape: ImageArchitecture) -> nn.Module:
+    """A ResNet of torchvision, changed to the shape's channels, side and outputs."""
     from paperlib.models.images.resnet import resnet  # torchvision takes seconds to import
 
     return resnet(

@@ -185,6 +185,7 @@ def _fields_of(result: AuditResult | None) -> dict[str, Any]:
 
 @cache
 def _template() -> Template:
+    """The page's template, which escapes every value and refuses a missing one."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,

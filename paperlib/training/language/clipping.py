@@ -158,6 +158,9 @@ def _recorded(model: nn.Module, documents: int) -> Iterator[list[_Use]]:
     uses: list[_Use] = []
 
     def keep(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        """Note a call of the layer, and pass on an output of which each document's gradient can be
+        read; a ValueError for a layer that runs without gradients.
+        """
         if not output.requires_grad:
             raise ValueError(
                 "model: a layer ran without gradients; switch gradient checkpointing off"
