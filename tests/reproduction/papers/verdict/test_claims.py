@@ -4,6 +4,7 @@ that earlier rules wrote.
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,11 +186,18 @@ def test_the_distance_of_o1_from_the_printed_value_is_shown_and_decides_nothing(
     assert "O(1) from the printed value (MLP, 100 epochs) 2.91" in page
 
 
+def planned_runs() -> list[dict[str, str]]:
+    """The rows of the list of planned runs, as text."""
+    return pd.read_csv(
+        MEASURED.parent / "planned_runs.csv", dtype=str, keep_default_na=False
+    ).to_dict("records")
+
+
 def missing_seeds() -> dict[str, set[int]]:
     """Seeds of each planned run that is neither committed nor among those of unfinished plans."""
     runs = [read_result(path) for path in sorted(MEASURED.rglob("*.json"))]
     missing: dict[str, set[int]] = {}
-    for plan in pd.read_csv(MEASURED.parent / "planned_runs.csv").to_dict("records"):
+    for plan in planned_runs():
         planned = json.loads(plan["parameters"])
         made = {
             int(run.parameters["seed"])
@@ -206,12 +214,10 @@ def test_the_page_of_results_names_the_plans_that_are_not_finished():
     text = " ".join((MEASURED.parent / "results.md").read_text(encoding="utf-8").split())
     named = re.search("Not all plans are finished: (.*?) are not run", text)
     assert named is not None
-    found = {
-        notebook: set(range(int(first), int(last) + 1))
-        for first, last, notebook in re.findall(
-            r"seeds (\d+) (?:to|and) (\d+) of `(\w+)`", named.group(1)
-        )
-    }
+    found: dict[str, set[int]] = {}
+    pattern = r"seeds? (\d+)(?: (?:to|and) (\d+))? of `(\w+)`"
+    for first, last, notebook in re.findall(pattern, named.group(1)):
+        found.setdefault(notebook, set()).update(range(int(first), int(last or first) + 1))
     assert found == missing_seeds()
 
 
@@ -228,3 +234,21 @@ def test_claims_that_all_have_the_outcome_of_their_row_are_not_said_again():
     agrees = over_readings(adult(RELU), adult(TANH))
     assert {claim.word for claim in agrees.outcome.claims if not claim.beside} == {"agrees"}
     assert "Claim by claim" not in "\n".join(results_pages([agrees], pages=()).values())
+
+
+def test_a_plan_that_is_not_finished_has_its_hours_and_the_command_of_its_parameters():
+    missing = missing_seeds()
+    open_plans = [plan for plan in planned_runs() if plan["hours"]]
+    assert {plan["notebook"] for plan in open_plans} == set(missing)
+    for plan in open_plans:
+        assert float(plan["hours"]) > 0
+        program, command, notebook, *options = shlex.split(plan["command"])
+        assert (program, command, notebook) == ("paperlib", "run", plan["notebook"])
+        assert options[:2] == ["--profile", plan["profile"]]
+        given = dict(option.split("=", 1) for option in options[3::2])
+        planned = json.loads(plan["parameters"]) | {"seed": "SEED"}
+        assert set(given) == set(planned)
+        for name, value in planned.items():
+            assert given[name] == (
+                value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+            ), name
