@@ -27,8 +27,8 @@ def main() -> None:
     traceback.
 
     The exit code is 2 for a mistake of the user, 1 for an error of this package or of a notebook, 3
-    for a gate that is not passed, 130 after an interrupt, and 141 where nobody reads the output any
-    more.
+    for a gate that is not passed, 75 for a run that `--minutes` ended, 130 after an interrupt, and
+    141 where nobody reads the output any more.
     """
     _read_as_utf8()
     _write_any_character()

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from filelock import SoftFileLease, Timeout
 
+from paperlib.io.budget import stop_if_spent
 from paperlib.io.files import (
     OutputError,
     canonical_json,
@@ -65,6 +66,7 @@ class Cache:
 
         Raises:
             OutputError: The folder of the cache is a file.
+            BudgetSpent: The arrays are missing, and the time of the run is over.
             ValueError: ``config`` holds something JSON has no word for, or ``compute`` returned
                 something other than arrays of numbers, truth values or text.
         """
@@ -77,6 +79,7 @@ class Cache:
                 entry = None
             if entry is not None:
                 return entry
+            stop_if_spent()
             arrays = _checked({name: np.asarray(value) for name, value in compute().items()})
             try:
                 self.put(config, arrays)

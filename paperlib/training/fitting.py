@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from paperlib.core.checks import check_at_least, check_choice
+from paperlib.io.budget import is_spent, stop_if_spent
 from paperlib.io.files import atomic_file, config_hash
 from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
@@ -125,11 +126,20 @@ class Saved:
         return checkpoint["state"]
 
     def keep(self, state: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
-        """Write what ``state`` returns, if the time has come or ``now`` says so."""
-        if self._path is None or not (now or time.monotonic() - self._written >= self._seconds):
+        """Write what ``state`` returns, if the time has come or ``now`` says so.
+
+        Raises:
+            BudgetSpent: The time of the run is over (`paperlib.io.budget`), and the state is
+                written. A run without a path goes on, for nothing of it would be kept.
+        """
+        if self._path is None:
+            return
+        now = now or is_spent()
+        if not (now or time.monotonic() - self._written >= self._seconds):
             return
         save_checkpoint(self._path, self._run, state())
         self._written = time.monotonic()
+        stop_if_spent()
 
 
 def _loaded(path: Path, device: torch.device | str) -> Any:

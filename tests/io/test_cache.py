@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from paperlib.io import Cache
+from paperlib.io.budget import UNTIL_VARIABLE, BudgetSpent
 from paperlib.io.cache import lease
 from paperlib.io.files import OutputError
 
@@ -194,3 +195,16 @@ def test_a_renewed_lease_is_not_taken_over_and_goes_on_at_its_end(tmp_path, fail
     order.append("second")
     thread.join()
     assert order == ["first", "first ends", "second"]
+
+
+def test_no_stage_begins_when_the_time_is_over_and_what_is_kept_is_still_read(
+    tmp_path, monkeypatch
+):
+    cache, compute = Cache(tmp_path), Mock(return_value=ARRAYS)
+    monkeypatch.setenv(UNTIL_VARIABLE, str(time.time() + 1000))
+    cache.get(CONFIG, compute)
+    monkeypatch.setenv(UNTIL_VARIABLE, "1")
+    assert cache.get(CONFIG, lambda: pytest.fail("computed")).keys() == ARRAYS.keys()
+    with pytest.raises(BudgetSpent, match="the same command goes on"):
+        cache.get({**CONFIG, "seed": 1}, lambda: pytest.fail("computed"))
+    assert len(list(tmp_path.glob("*"))) == 1, "the entry; the lease was given back"

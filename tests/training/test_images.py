@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from paperlib.io.budget import UNTIL_VARIABLE, BudgetSpent
 from paperlib.models.images import build_image_model, image_logits
 from paperlib.models.images.build import ImageArchitecture, as_input
 from paperlib.training import TrainingConfig, fit_dp
@@ -81,6 +82,24 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(
         assert torch.allclose(flat(ended.snapshots[epoch]), flat(module), rtol=0, atol=error), epoch
     with pytest.raises(CheckpointError, match="belongs to another run"):
         train(network(), X, Y, config=ImageTraining(epochs=5), checkpoint=file)
+
+
+def test_a_training_whose_time_is_over_is_kept_and_goes_on_by_one_epoch_at_least(
+    tmp_path, monkeypatch
+):
+    config = ImageTraining(epochs=3, batch_size=25)
+    train = partial(fit_images, config=config, snapshots=[1], device="cpu", progress=False)
+    whole = train(network(), X, Y)
+    monkeypatch.setenv(UNTIL_VARIABLE, "1")
+    assert train(network(), X, Y).losses == whole.losses, "nothing would be kept of it"
+    file = tmp_path / "run.checkpoint"
+    for _ in range(config.epochs):
+        with pytest.raises(BudgetSpent):
+            train(network(), X, Y, checkpoint=file)
+    ended = train(network(seed=9), X, Y, checkpoint=file)
+    assert ended.losses == whole.losses
+    for epoch, module in whole.snapshots.items():
+        assert flat(ended.snapshots[epoch]).equal(flat(module)), epoch
 
 
 @pytest.mark.parametrize(

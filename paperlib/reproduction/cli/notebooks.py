@@ -1,6 +1,9 @@
 """``paperlib run`` and ``paperlib list``: the notebooks of a checkout."""
 
 import os
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from paperlib.core.checks import check_in
+from paperlib.io.budget import UNTIL_VARIABLE, BudgetSpent
 from paperlib.reproduction import running
 from paperlib.reproduction.cli.options import Notebook, Profile
 
@@ -16,6 +21,7 @@ EXAMPLES = {
 paperlib run output_set_gain -p trials=20 -p seed=1 --profile smoke
 paperlib run --all --profile default --jobs 2
 paperlib run --all --seed 1
+paperlib run panoramia_images --profile gpu --minutes 9
 """,
     "list": """
 paperlib list --profile paper
@@ -28,6 +34,8 @@ _P = "PAPERLIB_P"
 """What ``make run`` leaves in the environment: its P as it was typed."""
 _FROM = "PAPERLIB_FROM"
 """What ``make run`` leaves in the environment: the folder it was called from."""
+CUT = 75
+"""The exit code of a run whose time was over (EX_TEMPFAIL of sysexits); the same goes on."""
 
 
 def run(
@@ -60,6 +68,12 @@ def run(
             help="Store the result file with the committed ones, book/measured/PROFILE.",
         ),
     ] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop after so many minutes (exit code 75): the same command then goes on."
+        ),
+    ] = None,
 ) -> None:
     """Run one notebook, or all of them into the book.
 
@@ -69,10 +83,13 @@ def run(
     typed = running.split_assignments(os.environ.pop(_P, ""))
     values = running.parse_assignments([*(assignments or []), *(parameter or []), *typed])
     folder = Path(os.environ.pop(_FROM, "") or Path.cwd())
-    if measured and (every or book or seed is not None or project.made_up(profile)):
+    is_aside = not (every or book or seed is not None)
+    if measured and (not is_aside or project.made_up(profile)):
         raise ValueError(
             "--measured: expected one run on true data, without --all, --book and --seed"
         )
+    if minutes is not None:
+        _check_minutes(minutes, is_aside=is_aside)
     if every:
         if notebook or values:
             raise ValueError("--all: expected no notebook and no parameters beside it")
@@ -97,7 +114,27 @@ def run(
     elif book:
         running.run_into_book(job)
     else:
-        _run_aside(job, folder, measured=measured)
+        _run_within(minutes, partial(_run_aside, job, folder, measured=measured))
+
+
+def _check_minutes(minutes: float, *, is_aside: bool) -> None:
+    """Refuse a time that is none, and one for runs that the book keeps."""
+    check_in("(0, inf)", "--minutes", minutes)
+    if not is_aside:
+        raise ValueError("--minutes: expected one run, without --all, --book and --seed")
+
+
+def _run_within(minutes: float | None, run: Callable[[], None]) -> None:
+    """Run to the end, or to the exit code `CUT` where so many minutes are not enough."""
+    from paperlib.reproduction.running.execute import variables_set
+
+    until = {} if minutes is None else {UNTIL_VARIABLE: str(time.time() + 60 * minutes)}
+    try:
+        with variables_set(until):
+            run()
+    except BudgetSpent as spent:
+        print(spent, file=sys.stderr)
+        raise typer.Exit(CUT) from None
 
 
 def _keep_run(job: "running.Job", *, is_alone: bool) -> None:

@@ -18,6 +18,7 @@ import nbformat
 from traitlets.config import Config
 
 from paperlib.core.visible import visible_lines, visible_text
+from paperlib.io.budget import BudgetSpent
 from paperlib.io.files import RunResult, file_sha256, write_result, write_text
 from paperlib.io.sources import Known
 from paperlib.io.temporary import temporary_folder
@@ -194,6 +195,8 @@ def _execute(job: Job, folder: Path) -> Any:
                 cwd=job.where,
             )
         except PapermillExecutionError as error:
+            if error.ename == BudgetSpent.__name__:
+                raise BudgetSpent(f"{job.stem}: {error.evalue}") from None
             traceback = _visible_log("\n".join(error.traceback))
             text = visible_text(" ".join(_ANSI.sub("", str(error.evalue)).split()))
             # The message alone where it names a mistake in what was given.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from paperlib.core.checks import check_at_least
+from paperlib.io.budget import BudgetSpent, stop_if_spent
 from paperlib.io.cache import Arrays, Cache
 from paperlib.io.files import OutputError, config_hash
 from paperlib.io.progress import progress_bar
@@ -267,8 +268,11 @@ def _outcomes(
     """Each call with its results or its error, as they end."""
     if where is None:
         for call in calls:
+            stop_if_spent()
             try:
                 outcome = run(call)
+            except BudgetSpent:  # no failure: it goes on in the next run
+                raise
             except Exception as error:
                 outcome = error
             yield call, outcome

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from paperlib.io import read_result
+from paperlib.io.budget import UNTIL_VARIABLE
 from paperlib.report.provenance import provenance
 from paperlib.reproduction import running
 from paperlib.reproduction.exhibits.printed import PAPERS
@@ -248,6 +249,24 @@ def test_a_printed_command_gives_back_values_that_hold_spaces_and_quotes(tmp_pat
     numbers = {**job.preset, "any": [1, 2]}
     expected = 'make run NB=good P="any=[1,2]" PROFILE=default'
     assert rerun_command(replace(job, parameters=numbers)) == expected
+
+
+def test_a_run_whose_time_is_over_ends_with_one_line_and_its_own_code(tmp_path):
+    body = f"""
+import os
+from paperlib.io.budget import stop_if_spent
+assert float(os.environ["{UNTIL_VARIABLE}"]) > 1e9
+os.environ["{UNTIL_VARIABLE}"] = "1"
+stop_if_spent()"""
+    make_project(tmp_path, toy=body)
+    process = paperlib_process(tmp_path, "run", "toy", "--minutes", "5")
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 75
+    assert said == (
+        "toy: the time is over; finished stages and the training under way are kept, and the same "
+        "command goes on from there\n"
+    )
+    assert not (tmp_path / "runs" / "failed").exists()
 
 
 def failed(project, **given):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from paperlib.io.budget import UNTIL_VARIABLE, BudgetSpent
 from paperlib.io.files import OutputError
 from paperlib.report.provenance import gpu_name
 from paperlib.reproduction.sweeps import (
@@ -38,6 +39,23 @@ def test_every_config_is_yielded_once_and_never_computed_again(tmp_path, trace):
     assert squares(again) == {number: number**2 for number in range(6)}
     assert first == again[:4]
     assert list(sweep([], tmp_path / "u")) == []
+
+
+def test_a_sweep_whose_time_is_over_begins_no_call_and_goes_on_later(tmp_path, monkeypatch):
+    jobs = [Job(number) for number in range(3)]
+    first = list(sweep(jobs[:2], tmp_path))
+    monkeypatch.setenv(UNTIL_VARIABLE, "1")
+    assert list(sweep(jobs[:2], tmp_path)) == first
+    with pytest.raises(BudgetSpent):
+        list(sweep(jobs, tmp_path))
+
+    def cut(_):
+        raise BudgetSpent
+
+    monkeypatch.delenv(UNTIL_VARIABLE)
+    with pytest.raises(BudgetSpent):  # no failure of the configuration
+        list(sweep(jobs, tmp_path / "cut", cut))
+    assert squares(sweep(jobs, tmp_path)) == {number: number**2 for number in range(3)}
 
 
 def test_compatible_configs_share_calls_of_about_equal_size(tmp_path):
