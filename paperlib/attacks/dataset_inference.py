@@ -244,6 +244,9 @@ def _fitted(features: FloatArray, trees: int) -> _Score:
     model.fit(features.reshape(-1, features.shape[2]), member.ravel())
 
     def scores(held: FloatArray) -> FloatArray:
+        """Log odds of being the identifier, shape (sets, candidates), of features of shape (sets,
+        candidates, attacks).
+        """
         candidates = held.reshape(-1, held.shape[2])
         return model.decision_function(candidates).reshape(held.shape[:2])
 

@@ -34,10 +34,13 @@ _WAYS = "keep one row of each, or say what a record is: unit=, or `paperlib audi
 def check_vector(
     name: str, values: ArrayLike, *, minimum_size: int = 1, infinite: bool = False
 ) -> FloatArray:
-    """Return ``values`` as a new, read-only 1-D float array without NaN; a ValueError otherwise.
+    """``values`` as a new, read-only float array of shape (n,) without NaN.
 
     Infinite values are refused, too, unless ``infinite`` says that their place in the order is all
     that counts.
+
+    Raises:
+        ValueError: Another shape, fewer than ``minimum_size`` values, text, or NaN.
     """
     vector = as_floats(name, values)
     if vector.ndim != 1:

@@ -24,6 +24,14 @@ _FOR_THE_LAST = 0.8  # of the error, at most, to refuse a threshold that allows 
 def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
     """Clopper-Pearson bound, rounded up, that a true rate exceeds with probability at most
     ``level``.
+
+    Args:
+        errors: Events counted, 0 to ``trials``.
+        trials: Independent trials, 1 or more.
+        level: In (0, 1).
+
+    Returns:
+        Rates in [0, 1], in the shape to which the arguments broadcast.
     """
     k, n = np.asarray(errors, float), np.asarray(trials, float)
     inside = np.asarray(
@@ -117,6 +125,7 @@ def _inverse_levels(chances: FloatArray, beyond: float, error: float) -> FloatAr
     weights = chances - np.append(chances[1:], beyond)  # probability of each p-value
 
     def excess(least: float) -> float:
+        """The mean of the levels for this least one, less the mean that they are to have."""
         return float(weights @ np.minimum(1.0, least / chances)) - error
 
     # A little less than the root: rounding must not raise the mean above the error.

@@ -8,8 +8,10 @@ from typing import Any
 
 
 def optional_package(name: str, extra: str, purpose: str) -> Any:
-    """The module ``name`` of a package of an extra; where it is missing, the error says how to get
-    it.
+    """The module ``name`` of a package of an extra.
+
+    Raises:
+        ModuleNotFoundError: It is missing; the message says how to get it.
     """
     try:
         return import_module(name)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def twice_below(values: FloatArray, others: FloatArray) -> NDArray[np.int64]:
-    """Twice the number of ``others`` below each of ``values``, ties counting one half; both are
-    sorted.
+    """Twice the number of ``others``, shape (k,), below each of ``values``, shape (n,), ties
+    counting one half: whole numbers, shape (n,). Both are sorted.
     """
     # Sorted values are looked up several times as fast as values in any order.
     return np.searchsorted(others, values, side="left") + np.searchsorted(
@@ -174,8 +174,10 @@ class MembershipScores:
     def from_labels(
         cls, scores: ArrayLike, membership: ArrayLike, *, higher_means_member: bool = True
     ) -> "MembershipScores":
-        """Build from one score per example and a membership flag (0/1 or bool, both present), shape
-        (n,).
+        """Build from one score per example and a membership flag (0/1 or bool), both of shape (n,).
+
+        Raises:
+            ValueError: Other shapes or flags, NaN, or one side without an example.
         """
         values = check_vector("scores", scores, infinite=True)
         flags = as_floats("membership", membership)

@@ -61,7 +61,9 @@ class FittedFilter:
     threshold: float
 
     def keeps(self, images: Any) -> NDArray[np.bool_]:
-        """Which images, uint8 (n, channels, side, side), stay, shape (n,)."""
+        """Which of the images, uint8 of shape (n, channels, side, side), stay: a flag each, shape
+        (n,).
+        """
         if self.module is None:
             return np.ones(len(images), dtype=bool)
         chance_of_being_generated = image_logits(self.module, images).softmax(dim=1)[:, 1].numpy()

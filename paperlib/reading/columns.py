@@ -78,7 +78,12 @@ def check_gaps(table: Table, columns: dict[str, Cells]) -> None:
 
 
 def as_numbers(table: Table, name: str, cells: Cells) -> FloatArray:
-    """Cells as floats, infinite ones too; text and what can be read in two ways are refused."""
+    """Cells as floats, shape (n,), infinite ones too.
+
+    Raises:
+        ValueError: Text, and numbers that can be read in two ways; the message names column and
+            row.
+    """
     types = set(map(type, cells))
     if types <= {float} or (table.noun == "array" and str not in types):
         return np.array(cells, dtype=np.float64)
@@ -124,8 +129,11 @@ def check_marks(label: str, texts: list[str]) -> None:
 
 
 def as_flags(table: Table, name: str, cells: Cells, *, chosen: bool) -> NDArray[np.bool_]:
-    """Cells as membership, True for a member; in a column that was chosen 1 means member, even in a
-    split.
+    """Cells as membership, shape (n,), True for a member; in a column that was ``chosen`` 1 means
+    member, even in a split.
+
+    Raises:
+        ValueError: Cells that do not say who is a member.
     """
     label = table.label(name)
     member: dict[object, bool] = {}
@@ -173,8 +181,8 @@ def _check_meaning(label: str, name: str, numbers: set[float], *, chosen: bool) 
 
 
 def as_texts(cells: Cells, *, empty: str = "") -> NDArray[np.object_]:
-    """Cells as text that can be written as UTF-8, such as identifiers and groups; empty ones as
-    ``empty``.
+    """Cells as text that can be written as UTF-8, such as identifiers and groups, shape (n,); empty
+    ones as ``empty``.
     """
     values = [empty if cell in (None, "") else str(cell) for cell in cells]
     return np.array([text.encode("utf-8", "replace").decode() for text in values], dtype=object)

@@ -47,7 +47,10 @@ def read_limit() -> int:
 
 
 def parse_size(text: str, name: str) -> int:
-    """A size in bytes, such as 500MB, 16 GiB or 1000000; ``name`` begins the error.
+    """A size in bytes, such as 500MB, 16 GiB or 1000000.
+
+    Raises:
+        ValueError: Text that is no size; the message begins with ``name``.
 
     >>> parse_size("1.5 GB", "limit"), parse_size("2GiB", "limit")
     (1500000000, 2147483648)

@@ -289,7 +289,11 @@ def check_json(text: str) -> None:
 
 
 def json_row(line: str, number: int) -> dict[str, Any]:
-    """The object in a line; error messages name the row by its ``number``, from 1."""
+    """The object in a line of JSON.
+
+    Raises:
+        ValueError: Anything else; the message names the row by its ``number``, from 1.
+    """
     try:
         row = _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
@@ -369,6 +373,7 @@ def _torch_file(data: bytes) -> Table:
         return {name: ArrayHeader(number, tuple(by_name[name].shape)) for name in names}
 
     def load(name: str) -> Any:
+        """The tensor of this name as an array."""
         tensor = by_name[name].to_dense()
         return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
 
@@ -402,6 +407,7 @@ def _arrays(
     headers_of = headers or headers_in_memory
 
     def lengths(columns: Sequence[str]) -> dict[str, int]:
+        """The number of rows of each column, from its header."""
         return {name: header.rows for name, header in headers_of(columns).items()}
 
     def read(columns: Sequence[str]) -> dict[str, Cells]:
@@ -451,6 +457,7 @@ def _parquet(data: bytes) -> Table:
         )
 
     def read(columns: Sequence[str]) -> dict[str, Cells]:
+        """The cells of these columns; a ValueError for what a Parquet file cannot hold as cells."""
         check_parquet(data, file.metadata, columns)
         table = _parsed(lambda: file.read(columns=list(columns)))
         return {name: _parquet_cells(name, table.column(name)) for name in columns}

@@ -93,6 +93,9 @@ def fit_images(
     shapes = {name: list(values.shape) for name, values in module.state_dict().items()}
 
     def one_epoch(epoch: int) -> float:
+        """One epoch, by its number from 0, after which the module is copied where that was asked
+        for.
+        """
         loss = run.one_epoch(epoch)
         if epoch + 1 in snapshots and epoch + 1 < config.epochs:
             kept.keep(epoch + 1)
@@ -232,6 +235,7 @@ def images_per_second(
     optimizer = torch.optim.Adam(plain.parameters(), lr=config.learning_rate)
 
     def epoch(_: int) -> None:
+        """One epoch of the plain loop, which is timed for comparison."""
         plain.train()
         for pixels, classes in loader:
             optimizer.zero_grad()
@@ -286,6 +290,7 @@ def _timed(epoch: Any, epochs: int, images: int, device: torch.device) -> float:
     """Images per second in ``epochs`` epochs of so many images, after one that is not timed."""
 
     def wait() -> None:
+        """Wait until the device has done its work; a GPU's calls return earlier."""
         if device.type == "cuda":
             torch.cuda.synchronize(device)
 

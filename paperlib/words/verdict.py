@@ -314,6 +314,9 @@ def _readings(result: AuditResult, claimed: float) -> list[_Reading]:
     happens = f"{changed} replaced" if replaced else f"{changed} added or removed together"
 
     def reading(words: str, steps: int) -> _Reading:
+        """What the claim allows when so many records change together, ``steps`` of one record
+        each.
+        """
         # k steps of (epsilon, d)-DP are one of (k epsilon, (1 + e^epsilon + ... + e^((k - 1)
         # epsilon)) d).
         growth = sum(math.exp(min(step * claimed, 700.0)) for step in range(steps))

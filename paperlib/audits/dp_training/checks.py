@@ -258,6 +258,7 @@ def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
     """
 
     def samples() -> Iterator[_Sample]:
+        """The pairs of steps of each parameter."""
         for number, rows in _by_parameter(runs.quiet, runs):
             for sample in _pairs_of_steps(rows):
                 yield sample._replace(numbers={**sample.numbers, "parameter": number})

@@ -440,9 +440,12 @@ def audited_identifiers(
     seed: int = 0,
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
-    """Identifiers to audit of a corpus, or of documents; ``log`` counts what was left out, and
-    why. Of texts with what training took its loss from, such as completions, those that stand
-    there.
+    """Identifiers to audit of a corpus, or of documents; ``log`` counts what was left out, and why.
+
+    Of texts with what training took its loss from, such as completions, those that stand there.
+
+    Raises:
+        ValueError: An empty name of a corpus, or an unknown kind; and as `open_corpus`.
     """
     if isinstance(corpus, str) and not corpus.strip():
         raise ValueError(

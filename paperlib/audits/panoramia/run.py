@@ -151,6 +151,7 @@ def _cached_scores(
     inputs = _inputs(pools, config, names, others)
 
     def compute() -> dict[str, Any]:
+        """Scores of baseline and attack in every game, as arrays by name."""
         twins = pools.twins and others is pools.generated
         scores, membership = _play(inputs, config, seed, twins, pools.learned)
         return {"scores": np.stack([scores[name] for name in inputs]), "membership": membership}

@@ -286,6 +286,7 @@ def _helper_trainer(
     settings = learning or Learning()
 
     def learn(rows: pd.DataFrame, seed: int) -> Model:
+        """A network trained on these rows, as a function from a table to losses, shape (n,)."""
         plain = settings.plain(encoder, epochs, seed)
         config = replace(plain, batch_size=min(settings.batch_size, len(rows)))
         return partial(table_losses, encoder, train(encoder, rows, [config]))

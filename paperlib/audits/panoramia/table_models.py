@@ -115,6 +115,6 @@ def train(
 
 
 def table_losses(encoder: RowEncoder, models: MLPEnsemble, rows: pd.DataFrame) -> FloatArray:
-    """Cross-entropy of each model on each row, shape (n, K)."""
+    """Cross-entropy of each model on each row, nats, shape (n, K) for K models."""
     x, y = encoder(rows)
     return cross_entropy(models.logits(x), y).cpu().numpy().T

@@ -347,6 +347,7 @@ def _pair_batches(
     x, y, count = pair_of(data, _WANTED)
 
     def batch(start: int) -> tuple[Tensor, Tensor]:
+        """Inputs and targets from row ``start`` on, shape (B, ...) and (B,)."""
         end = start + size
         return tensor_of_numbers(rows(x, start, end), dtype), tensor_of_numbers(rows(y, start, end))
 
@@ -371,6 +372,7 @@ def _column_batches(
     types = {name: None if name == "labels" else dtype for name in data}
 
     def batch(start: int) -> dict[Any, Tensor]:
+        """The columns from row ``start`` on, by name, each of shape (B, ...)."""
         end = start + size
         return {name: tensor_of_numbers(rows(data[name], start, end), types[name]) for name in data}
 

@@ -40,6 +40,9 @@ class NearFirst(AdditiveModel):
     # A few copies among thousands of rows are seldom among the first coins that a model learns
     # from.
     def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Chances of a non-member and of a member, shape (n, 2), for rows of features of shape (n,
+        features).
+        """
         chance = np.clip(super().predict_proba(X), 1e-12, 1.0)
         odds = chance[:, 1] / chance[:, 0] * np.exp(np.maximum(X[:, 0] - _CLEAR, 0))
         return np.column_stack([1 / (1 + odds), odds / (1 + odds)])

@@ -70,8 +70,14 @@ def _rates(name: str, values: ArrayLike) -> FloatArray:
 
 
 def definition_terms(log_rates: FloatArray, delta: float) -> FloatArray:
-    """Logs of the `TERMS` from logs of TPR, FNR, FPR and TNR, shape (4, ...); -inf at or below
-    delta.
+    """Logs of the four ratios of Definition 2, the `TERMS`, nats, shape (4, ...).
+
+    Args:
+        log_rates: Logs of TPR, FNR, FPR and TNR, shape (4, ...).
+        delta: In [0, 1).
+
+    Returns:
+        Log of (rate - delta) / other rate; -inf where the rate is at or below delta.
     """
     tpr, fnr, fpr, tnr = log_rates
     numerators = np.stack([tpr, tnr, fnr, fpr])
@@ -93,8 +99,15 @@ def ceiling(low: float, high: float, delta: float) -> float:
 
 
 def normals_epsilon(gap: ArrayLike, ratio: ArrayLike, delta: float) -> FloatArray:
-    """Epsilon* of member N(0, 1) and population N(gap, ratio^2), at delta in (0, 0.5);
-    broadcasts.
+    """Epsilon* of members' losses from N(0, 1) and the population's from N(gap, ratio^2), nats.
+
+    Args:
+        gap: Mean of the population, in standard deviations of the members.
+        ratio: Standard deviation of the population over that of the members, above 0.
+        delta: In (0, 1/2).
+
+    Returns:
+        Values of 0 or more, in the shape to which the arguments broadcast.
     """
     gaps, ratios = np.broadcast_arrays(np.asarray(gap, float), np.asarray(ratio, float))
     threshold, empty = _normal_threshold(gaps, ratios, delta)

@@ -92,7 +92,10 @@ class EndOfScores:
             self._end = np.append(np.repeat(ends, np.diff(ends, prepend=0)), values.size)
 
     def next_size(self, revealed: Flags) -> int:
-        """Unrevealed examples of the next tied block of this end, 0 where none is left."""
+        """Unrevealed examples of the next tied block of this end, 0 where none is left.
+
+        ``revealed`` says of each example, shape (m,), whether its membership was shown.
+        """
         self._pass_over(revealed)
         if self._end is None:
             return int(self._next < self._order.size)

@@ -161,7 +161,9 @@ class AnytimeCounts:
     most: int | None = None  # guesses that can be made at all: m, or None for any number
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
-        """As of `SingleCounts`; the last position where nothing is refuted."""
+        """As of `SingleCounts`: the largest bound, nats, of counts of shape (n,), and its position;
+        the last position where nothing is refuted.
+        """
         epsilon, reached = 0.0, guesses.size - 1
         for start, end, level, failures in self._steps():
             search = _CountSearch(correct, guesses, level, failures, self.most)
@@ -212,7 +214,7 @@ class AnytimeCounts:
         return refutes
 
     def bounds(self, correct: IntArray, guesses: IntArray) -> FloatArray:
-        """As of `SingleCounts`."""
+        """As of `SingleCounts`: the bound at each of the counts, nats, shape (n,)."""
         bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
         for start, end, level, failures in self._steps():
             refuted = _CountSearch(

@@ -389,7 +389,11 @@ def _most_common(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> bool:
 
 
 def game_of_run(number: int, run: MembershipScores, design: Design, seed: int) -> MembershipScores:
-    """The run as a game of fair coins, its own seed; errors name the run."""
+    """The run as a game of fair coins, thinned by a seed of its own, ``seed + number``.
+
+    Raises:
+        ValueError: A run that the design does not allow; the message begins with its number.
+    """
     try:
         return fair_game(run, design, seed=seed + number)
     except ValueError as error:

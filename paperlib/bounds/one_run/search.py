@@ -80,7 +80,9 @@ class ThresholdBound:
         )
 
     def bounds(self, positions: IntArray) -> FloatArray:
-        """The bounds at positions ``at``, corrected for the search, same shape."""
+        """The bounds in nats at ``positions`` of the path, corrected for the search, of their
+        shape.
+        """
         return self.test.bounds(self.path.correct[positions], self.path.guesses[positions])
 
 

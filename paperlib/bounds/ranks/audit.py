@@ -197,6 +197,7 @@ def _fixed(
         )
 
     def judged(epsilon: float) -> float:
+        """The P-value at this epsilon, nats."""
         return p_value(correct, sets, epsilon, delta, delta_term)
 
     start = 0.0

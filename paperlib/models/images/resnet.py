@@ -15,6 +15,9 @@ class _Basic(BasicBlock):
     """The same block; it adds in place, which the hooks of DP-SGD do not allow."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """Two convolutions beside the shortcut, from (B, channels, side, side) to the block's
+        shape.
+        """
         around = x if self.downsample is None else self.downsample(x)
         return relu(around + self.bn2(self.conv2(relu(self.bn1(self.conv1(x))))))
 
@@ -23,6 +26,9 @@ class _Bottleneck(Bottleneck):
     """The same block; it adds in place, which the hooks of DP-SGD do not allow."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """Three convolutions beside the shortcut, from (B, channels, side, side) to the block's
+        shape.
+        """
         around = x if self.downsample is None else self.downsample(x)
         out = relu(self.bn2(self.conv2(relu(self.bn1(self.conv1(x))))))
         return relu(around + self.bn3(self.conv3(out)))

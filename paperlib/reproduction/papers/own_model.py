@@ -37,6 +37,7 @@ class OwnModelConfig:
     seed: int = 0  # of the choice of records, the coins, the labels and the training, 0 or more
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range."""
         if not 20 <= self.examples <= 1797:
             raise ValueError(f"examples: expected 20 to 1797 (all digits), got {self.examples}")
         check_in("[0, 1]", "noisy_labels", self.noisy_labels)

@@ -443,7 +443,11 @@ def _items(default: Any, text: str, subject: str) -> list[Any]:
 
 
 def _containers(default: Any, text: str, subject: str) -> list[str]:
-    """The word as one value where it is one, else the texts between its semicolons."""
+    """The texts of a parameter's values, where each value is a list or a dictionary in JSON.
+
+    Text that is JSON as a whole is one value; else semicolons stand between the values. A
+    ValueError, which names the ``subject``, for a value of another type than the ``default``.
+    """
     texts = [text] if _json_value(text) is not None else text.split(";")
     texts = [value.strip() for value in texts]
     if isinstance(default, dict):

@@ -190,6 +190,7 @@ def _local_cluster(workers: int) -> Any:
     options = {"host": _THIS_MACHINE, "nthreads": 1, "memory_limit": memory, **silent}
 
     def process(index: int) -> dict[str, Any]:
+        """Class and options of the worker of this number, with its GPU in the environment."""
         # GPUs are counted as nvidia-smi counts them.
         env = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **_ONE_THREAD}
         if devices:

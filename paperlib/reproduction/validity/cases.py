@@ -71,6 +71,9 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
     ln_2 = float(np.log(2))
 
     def case(c: float, epsilon: float, search: str, share: float, gamma: float = 0.0) -> Case:
+        """The case of one generator, ``c``-close but for a mass ``gamma``, and one target of
+        ``epsilon``, nats; ``share`` is of the runs that it gets, in (0, 1].
+        """
         options: dict[str, Any] = {
             "search": search,
             "gamma": gamma,
@@ -81,6 +84,9 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
             m *= 16
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
+            """The bound of one game, nats, and whether it or that of the generator is above the
+            truth.
+            """
             game = known.close_generator(rng, m, c, epsilon, gamma)
             result = audit_panoramia(*game, **options)
             is_wrong = result.c_lb > c or result.c_plus_epsilon_lb > c + epsilon
@@ -107,6 +113,7 @@ def _known_c(config: ValidityConfig) -> Iterator[Case]:
     mechanism = Burst(0.0, 2 * config.m_delta, m // 6, m // 6).mechanism(m)
 
     def audit(scores: MembershipScores, delta: float) -> float:
+        """The bound on epsilon, nats, of scores where c is known to be 0."""
         values, bits = scores.oriented().pooled()
         options: dict[str, Any] = {
             "known_c": 0.0,
@@ -134,6 +141,7 @@ def _ranks(config: ValidityConfig) -> list[Case]:
         searched = informed < 1
 
         def audit(rng: np.random.Generator) -> RankAuditResult:
+            """The bound on ranks of sets drawn anew from a mechanism of this epsilon."""
             ranks, margins = known.ranked_sets(rng, config.examples, size, top, epsilon, informed)
             arguments = {**options, "top": top, "confidence": config.confidence}
             if searched:
@@ -198,6 +206,9 @@ def _searched_bursts(config: ValidityConfig) -> Iterator[Case]:
     mechanism = f"bursts of {sets} in {sets} sets, else ε = 0"
 
     def audit(rng: np.random.Generator, delta: float) -> RankAuditResult:
+        """The bound of a draw in which the sets with the largest margins are told, or not, all
+        together.
+        """
         revealed = (np.arange(m) < sets) & (rng.random() < chance)
         ranks = np.where(revealed, 1, rng.integers(1, size + 1, m))
         options: dict[str, Any] = {"delta": delta, "confidence": config.confidence}
@@ -216,7 +227,12 @@ def _output_sets(config: ValidityConfig) -> list[Case]:
     m, family = config.examples, "output sets"
 
     def case(mechanism: Mechanism, method: Method, share: float) -> Case:
+        """The case of an output set chosen by a method on one draw of the mechanism and tested on
+        another.
+        """
+
         def audit(rng: np.random.Generator) -> OutputSetResult:
+            """The bound of a set chosen on one draw and tested on another."""
             chosen, tested = (mechanism.draw(rng, m) for _ in range(2))
             return audit_output_set(chosen, tested, method=method, confidence=config.confidence)
 
@@ -224,6 +240,9 @@ def _output_sets(config: ValidityConfig) -> list[Case]:
         return case_of(family, name, mechanism.name, mechanism.epsilon, audit, share=share)
 
     def twin(scores: MembershipScores) -> float:
+        """The bound in nats of a set tested on the scores that it was chosen on, which is too
+        high.
+        """
         rule = SelectionRule(error_divisor=1.0)
         output_set = fit_output_set(
             scores, total=len(scores), confidence=config.confidence, rule=rule
@@ -247,6 +266,9 @@ def _epsilon_star(config: ValidityConfig) -> list[Case]:
     """
 
     def case(gap: float, method: str, interval: str, share: float, valid: bool = True) -> Case:
+        """The case of a ``gap`` between members and others, in standard deviations, and a method
+        with its interval; ``share`` is of the trials that it gets.
+        """
         options: dict[str, Any] = {"method": method, "interval_method": interval}
         if method == "parametric":
             options["transform"] = "none"
@@ -258,6 +280,7 @@ def _epsilon_star(config: ValidityConfig) -> list[Case]:
             truth = float(epsilon_star_from_rates(*rates, delta=config.delta).max())
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
+            """The lower end of one interval, nats, and whether the interval misses the truth."""
             m = config.examples
             losses = rng.normal(size=m), gap + rng.normal(size=m)  # of members, of others
             star = epsilon_star(
@@ -305,6 +328,7 @@ def _bayesian(config: ValidityConfig, epsilon: float) -> Case:
     below = cache(partial(posterior_cdf, epsilon))
 
     def trial(rng: np.random.Generator) -> tuple[float, bool]:
+        """The quantile of one audit, nats, and whether it is above the truth."""
         counts = ErrorCounts.from_scores(mechanism.draw(rng, config.examples), 0.5)
         # The quantile exceeds the truth exactly when the posterior puts too little mass below it.
         return float("nan"), below(counts) < 1 - config.confidence

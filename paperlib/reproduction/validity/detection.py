@@ -49,6 +49,10 @@ def detection_cases(config: ValidityConfig) -> Iterator[Case]:
     no_leak = _exposed(np.random.default_rng(config.seed), m, 0)
 
     def one_run(guess: Guess) -> Audit:
+        """The audit of one run by these guesses: a bound in nats from a generator and a number of
+        exposed records.
+        """
+
         def audit(rng: np.random.Generator, exposed: int) -> float:
             scores = _exposed(rng, m, exposed)
             return searched_epsilon(scores, confidence=confidence, guess=guess)
@@ -68,6 +72,9 @@ def detection_cases(config: ValidityConfig) -> Iterator[Case]:
     )
 
     def ranks(rng: np.random.Generator, exposed: int, delta: float | None = None) -> float:
+        """The bound on ranks, nats, where so many sets are exposed; with a delta their margins are
+        searched.
+        """
         is_exposed = np.arange(m) < exposed
         ranks_of_records = np.where(is_exposed, 1, rng.integers(1, _SIZE + 1, m))
         margins = None if delta is None else rng.random(m) + is_exposed
@@ -103,6 +110,7 @@ def _case(name: str, records: int | None, audit: Audit, *, valid: bool = True) -
     """
 
     def trial(rng: np.random.Generator) -> tuple[float, bool]:
+        """The bound of one audit, nats, and whether it fails to show the leak."""
         bound = audit(rng, records or 0)
         return bound, bound <= 0
 

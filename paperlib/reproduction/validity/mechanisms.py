@@ -197,6 +197,7 @@ class Burst:
         counts = with_bursts(law, self.right, 1.0 if certain else self.chance)
 
         def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
+            """Scores of a draw in which a burst tells some records, or tells none."""
             in_burst = rng.permutation(bits.size)[: self.examples]
             is_right = rng.random(bits.size) < expit(self.epsilon)
             # So many random ones of the burst's examples are answered rightly.

@@ -55,7 +55,7 @@ def searched_epsilon(
     guess: Guess = DEFAULT_GUESS,
     thresholds: Search | float | None = None,
 ) -> float:
-    """The bound of `audit_one_run` alone, without the curve that takes most of its time."""
+    """The bound of `audit_one_run` alone, nats, without the curve that takes most of its time."""
     hypothesis = Hypothesis(delta, 1 - confidence)
     return search_thresholds(scores, guess, thresholds, hypothesis, seed=0).epsilon
 
@@ -198,6 +198,9 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
         return [*first.split(0.5, seed=1), *second.split(0.5, seed=1)]
 
     def audit(scores: MembershipScores, planned: int | None = None, delta: float = 0.0) -> float:
+        """The combined bound, nats, of scores dealt to four runs; with ``planned`` examples one
+        after another.
+        """
         return search_runs(dealt(scores), planned, Hypothesis(delta, 1 - confidence)).epsilon
 
     in_turn = partial(audit, planned=m)

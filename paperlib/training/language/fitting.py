@@ -46,6 +46,7 @@ def scheduled_steps(
     parameters = list(model.parameters())
 
     def learn(loss: Tensor, epoch: int) -> None:
+        """One step by the gradient of this loss, shape (), in the epoch of this number from 0."""
         nonlocal schedule
         # It is made at the first step, from the optimizer's state, which a checkpoint may have set.
         if schedule is None:
@@ -178,6 +179,9 @@ def _plain(
     )
 
     def one_epoch(epoch: int) -> float:
+        """Learn from all documents once, in an order of this epoch; their mean loss, nats per
+        token.
+        """
         total = 0.0
         order = torch.from_numpy(shuffled(config.seed, epoch, len(tokens)))
         for batch in order.split(config.batch_size):
@@ -207,6 +211,9 @@ def _private(
     checked = False
 
     def step(records: Tensor) -> float:
+        """One step of DP-SGD on the documents of these numbers, which may be none; the sum of their
+        losses.
+        """
         nonlocal checked
         clip_norm = config.clip_norm or 0.0
         loss = _add_batch(model, tokens[records], clip_norm=clip_norm, check=not checked)

@@ -80,6 +80,9 @@ def fit_dp(
         )
 
         def step(records: torch.Tensor) -> torch.Tensor:
+            """One step on the records of these numbers, their gradients clipped one by one; the sum
+            of losses.
+            """
             total = torch.zeros((), device=device)  # of the losses
             pieces = records.split(at_once or max(1, len(records)))
             for number, piece in enumerate(pieces, 1):

@@ -110,6 +110,7 @@ def _read_images(paths: Sequence[Path], side: int) -> Pixels:
     pixels = np.empty((len(paths), 3, side, side), dtype=np.uint8)
 
     def read(index: int) -> None:
+        """Read the image of this number into its place of the array."""
         pixels[index] = _read_image(paths[index], side)
 
     with (  # Pillow decodes beside Python

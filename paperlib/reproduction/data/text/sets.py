@@ -43,6 +43,9 @@ def docstrings() -> list[str]:
 
 
 def _docstrings_in(node: ast.AST) -> Iterator[str]:
+    """Docstrings of a module, of its classes and functions, and of those within them, in their
+    order.
+    """
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         if text := ast.get_docstring(node):
             yield text

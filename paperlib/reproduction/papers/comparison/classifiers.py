@@ -35,6 +35,7 @@ class DigitsConfig(TrainedConfig):
     width: int = 256  #: hidden units, 1 or more
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range."""
         check_in("(0, 1]", "noisy_labels", self.noisy_labels)
         check_at_least(1, private_epochs=self.private_epochs, width=self.width)
         if not 100 <= self.records <= 1500:

@@ -49,6 +49,7 @@ class FitConfig:
     seed: int = 0  #: seed of partitions, fits and draws, 0 or more
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range, and samples of fewer losses than components."""
         for name, values in (("components", self.components), ("sample_sizes", self.sample_sizes)):
             if not values or min(values) < 1:
                 raise ValueError(f"{name}: expected numbers of at least 1, got {values}")

@@ -53,6 +53,9 @@ def landscape(
     delta = paper_delta(len(data.train_y))
 
     def measures(model: LandscapeModel) -> dict[str, float]:
+        """Epsilon* and its parts for a model, from its losses on both sides, or as stored
+        before.
+        """
         return cached_measures(
             trained[model]["train"],
             trained[model]["population"],

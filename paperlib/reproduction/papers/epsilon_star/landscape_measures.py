@@ -178,8 +178,18 @@ def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
 def _interval_values(
     normals: Normals, point: float, distance: FloatArray, delta: float
 ) -> FloatArray:
-    """Log of the largest ratio of Definition 2 for each interval around ``point``; -inf outside the
-    range.
+    """Log of the largest ratio of Definition 2 for each interval around ``point``, nats, shape
+    (n,).
+
+    Args:
+        normals: Mean and deviation of the members' losses (m, s), then of the population's (mu,
+            sigma).
+        point: Centre of all intervals, in the unit of the losses.
+        distance: Half the length of each interval, shape (n,).
+        delta: In (0, 1/2).
+
+    Returns:
+        0 or more; -inf where a rate lies outside [delta, 1 - delta].
     """
     m, s, mu, sigma = normals
     tpr, fnr = _rates(point, distance, m, s)

@@ -62,6 +62,7 @@ class LandscapeConfig:
 
     @property
     def instances(self) -> int:
+        """The number of models that the grid asks for, all seeds together."""
         private = (
             len(self.epsilons)
             * len(self.clip_norms)

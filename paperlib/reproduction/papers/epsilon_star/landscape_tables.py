@@ -266,6 +266,9 @@ def _section_42(dataset: str) -> pd.DataFrame:
 
 
 def _tables(models: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The models, their strategies with utility in percent, and the strategies that no other one
+    beats.
+    """
     table = strategies(models)
     shortest = table["epochs"] == table.loc[table["kind"] == "baseline", "epochs"].min()
     table = table.assign(percent=100 * table["utility"], shortest=shortest)

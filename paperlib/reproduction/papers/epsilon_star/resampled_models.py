@@ -32,6 +32,7 @@ class ResampledConfig:
     seed: int = 0  #: of the population, the draws and the trainings, 0 or more
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range."""
         check_at_least(
             2, records=self.records, population=self.population, repetitions=self.repetitions
         )
@@ -54,8 +55,8 @@ class _TrainingSet:
 def resampled_losses(
     config: ResampledConfig, *, folder: Path
 ) -> dict[str, list[tuple[FloatArray, FloatArray]]]:
-    """Losses of each model on its own training set and on the population, by strategy, in the order
-    drawn.
+    """Losses of each model, nats, on its own training set and on the population, shape (n,) each,
+    by strategy, in the order drawn.
     """
     units = [_TrainingSet(config, number) for number in range(config.sets)]
     done = kept_runs(_train_sets, units, folder=folder, workers=0)

@@ -61,7 +61,7 @@ class RatioErrors:
     errors: FloatArray
 
     def at(self, low: float, high: float) -> FloatArray:
-        """Errors at rates above ``low`` and up to ``high``."""
+        """Errors at rates above ``low`` and up to ``high``, nats, shape (draws, k)."""
         return self.errors[:, (self.rates > low) & (self.rates <= high)]
 
     def rms(self, low: float, high: float) -> FloatArray:
@@ -233,6 +233,7 @@ class GammaConfig:
     seed: int = 0  #: seed of the samples, 0 or more
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) shifts without 0, and too few losses or repeats."""
         if 0 not in self.shifts or max(self.shifts) <= 0 or min(self.shifts) < 0:
             raise ValueError(
                 f"shifts: expected 0 and at least one number above it, got {self.shifts}"

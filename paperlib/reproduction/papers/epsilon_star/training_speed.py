@@ -113,6 +113,9 @@ def arms(config: SpeedConfig, task: str, device: str) -> Arms:
 
 
 def _fastest(trained: Arms, repeats: int) -> dict[tuple[str, int], tuple[float, float]]:
+    """The shortest wall and processor time of each training, in seconds, over so many repeats; the
+    first call of each is not timed.
+    """
     for train in trained.values():
         train()  # The first call includes lazy initialisation.
     best = dict.fromkeys(trained, (math.inf, math.inf))

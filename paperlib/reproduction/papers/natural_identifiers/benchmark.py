@@ -121,8 +121,8 @@ def auc_differences(
     draws: int = 200,
     confidence: float = 0.99,
 ) -> pd.DataFrame:
-    """AUC of the "large" model less that of the "small" one on the same identifiers, as
-    `judged`.
+    """AUC of the "large" model less that of the "small" one on the same identifiers, as `judged`,
+    of values of shape (n,) by name.
     """
     z = float(ndtri((1 + confidence) / 2))
     rows: list[dict[str, Any]] = []

@@ -70,6 +70,7 @@ class DpRun:
     seed: int = 0  #: seed of canaries, batches and noise, 0 or more
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) unknown kinds and sources, and numbers out of range."""
         checked_kinds([self.kind])
         check_choice("dialogues", self.dialogues, tuple(_SOURCES))
         check_at_least(1, canaries=self.canaries, generated=self.generated)

@@ -64,7 +64,11 @@ class HubModel:
 
     @classmethod
     def of(cls, entry: str, corpus: str = "") -> "HubModel":
-        """The model that a text names: NAME, NAME=TRAINED or NAME=TRAINED,HELD_OUT."""
+        """The model that a text names: NAME, NAME=TRAINED or NAME=TRAINED,HELD_OUT.
+
+        Raises:
+            ValueError: A text of another form, or a model whose corpus is not known and not given.
+        """
         name, _, corpora = entry.partition("=")
         trained, _, held_out = (corpora or corpus).partition(",")
         if not name or not trained:
@@ -272,6 +276,7 @@ def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
     """
 
     def compute() -> Mapping[str, Any]:
+        """Read the corpus: identifiers, and what was skipped, as texts of JSON in arrays."""
         corpus_log = ReadLog()
         identifiers = corpus_identifiers(open_corpus(corpus, log=corpus_log), kinds=PAPER_KINDS)
         texts = [json.dumps(asdict(identifier)) for identifier in identifiers]
@@ -333,6 +338,7 @@ def _filtered(identifiers: Sequence[FoundIdentifier], config: HubConfig) -> list
     options: dict[str, Any] = {"generated": config.generated, "seed": config.seed}
 
     def compute() -> Mapping[str, Any]:
+        """Which identifiers the filter leaves, as arrays to be cached."""
         values = {identifier.value for identifier in without_look_alikes(identifiers, **options)}
         return {"stays": np.array([identifier.value in values for identifier in identifiers])}
 

@@ -40,6 +40,7 @@ class InferenceConfig:
     trees: int = 15  #: boosted trees of the classifier, 1 or more
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) sets and nulls that are larger than what was planted or generated."""
         if self.set_size > min(self.planted.identifiers, self.planted.held_out):
             raise ValueError(
                 f"set_size: expected at most the {self.planted.identifiers} identifiers per group "

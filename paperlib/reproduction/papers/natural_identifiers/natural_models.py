@@ -86,6 +86,7 @@ class NaturalConfig(GptSettings):
     )
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) unknown kinds and number formats, and numbers out of range."""
         checked_kinds(self.kinds)
         check_choice("dtype", self.dtype, DTYPES)
         check_at_least(2, documents=self.documents)
@@ -267,6 +268,7 @@ def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -
     """
 
     def compute() -> Mapping[str, Any]:
+        """Encode all documents and all candidates, and collect their token ids."""
         tokenizer = natural_tokenizer(config.tokenizer)
         texts = [*split.texts, *(document.text for document in split.held_out), split.prefix]
         used = {token for row in tokenizer(texts)["input_ids"] for token in row}
@@ -306,6 +308,9 @@ def natural_model(config: NaturalConfig, split: NaturalSplit, used: np.ndarray) 
     }
 
     def trained_weights(checkpoint: Path) -> Mapping[str, Any]:
+        """Train on the documents of one side, from the checkpoint where there is one; weights by
+        name.
+        """
         rows = tokenizer(split.texts, verbose=False)["input_ids"]
         with _precision(config):
             fit_language_model(

@@ -55,6 +55,7 @@ class PlantedConfig(GptSettings):
     text: str = "documentation"
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) unknown kinds, and numbers out of range."""
         checked_kinds(self.kinds)
         if not self.repetitions or min(self.repetitions) < 1:
             raise ValueError(f"repetitions: expected numbers of 1 or more, got {self.repetitions}")
@@ -170,6 +171,7 @@ def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
 
 
 def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
+    """Weights by name of a model trained on the planted documents, and its tokenizer as JSON."""
     # The tokenizer learns from other texts, in which nothing is planted: one that has merged the
     # letters of a member into longer tokens would tell members by their number of tokens, whatever
     # the model knows.
@@ -223,6 +225,7 @@ def cached_scores(
     """
 
     def compute() -> Mapping[str, Any]:
+        """Score every identifier and its alternatives by all attacks, shape (n, 1 + c, attacks)."""
         model, tokenizer = model_of()
         candidates = [
             [identifier.value, *generate_identifiers(identifier.value, generated, seed)]

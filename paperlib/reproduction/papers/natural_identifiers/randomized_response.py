@@ -156,6 +156,9 @@ def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:
 
 
 def _bound(config: DeltaConfig, cardinality: int, delta_term: DeltaTerm, delta: float) -> float:
+    """The bound in nats where as many identifiers as expected rank first among ``cardinality``
+    candidates.
+    """
     ranks = np.where(np.arange(config.sets) < _expected_hits(config, cardinality), 1, 2)
     options: dict[str, Any] = {
         "delta": delta,

@@ -61,6 +61,9 @@ class DpSgdConfig(Setup):
     seed: int = 0  #: of records, coins, parameters, batches and noise; other seeds share nothing
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) epsilons that are negative or equal, no choices, and too many
+        seeds.
+        """
         if len(set(self.epsilons)) < len(self.epsilons) or min(self.epsilons, default=-1) < 0:
             raise ValueError(
                 f"epsilons: expected different numbers, 0 or more, got {list(self.epsilons)}"

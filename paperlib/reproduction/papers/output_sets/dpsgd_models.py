@@ -105,8 +105,8 @@ def images_of(dataset: str) -> ImageSet:
 
 @lru_cache(maxsize=1)
 def inputs_of(dataset: str, network: str, filters: int) -> tuple[Tensor, Tensor]:
-    """Both parts as networks take them: pixels, or answers of filters drawn from images of the test
-    part.
+    """Training and test part as networks take them, shape (n, ...): pixels, or answers of filters
+    that are drawn from images of the test part.
     """
     images = images_of(dataset)
     train = as_input(images.train_x)

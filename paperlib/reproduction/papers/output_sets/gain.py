@@ -113,6 +113,9 @@ def proposition_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> flo
     distance = _SENSITIVITY / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)  # in deviations
 
     def excess(epsilon: float) -> float:
+        """The least delta of the mechanism at this epsilon, less the delta asked for; it falls with
+        epsilon.
+        """
         # The least delta at this epsilon, less delta. The second term of the theorem, exp(epsilon)
         # times a probability, in logs: alone the factor overflows.
         second = epsilon + float(stats.norm.logcdf(-distance / 2 - epsilon / distance))

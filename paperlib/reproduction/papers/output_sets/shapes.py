@@ -44,6 +44,7 @@ def pairs() -> tuple[Pair, ...]:
 
 
 def _mixture(rows: pd.DataFrame, role: str) -> Mixture:
+    """The mixture of the families in the rows of a role, each with two parameters."""
     families = {
         "laplace": stats.laplace,
         "gaussian": lambda mean, variance: stats.norm(mean, math.sqrt(variance)),

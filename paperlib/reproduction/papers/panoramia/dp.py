@@ -62,6 +62,9 @@ class DpPlan:
     seed: int = 0  # of parameters and batches
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) plans that do not compare two different architectures, rates and
+        epochs.
+        """
         if len(self.architectures) != 2 or len(set(self.architectures)) != 2:
             raise ValueError(
                 "architectures: expected two different names, got "
@@ -79,6 +82,7 @@ class DpPlan:
         self._check_differ("epochs_again", "epochs")
 
     def _check_differ(self, again: str, first: str) -> None:
+        """Refuse (ValueError) a second value that repeats the first."""
         if getattr(self, again) == getattr(self, first):
             raise ValueError(
                 f"{again}: expected another value than {first}, got {getattr(self, again)}"

@@ -43,6 +43,7 @@ class ToyWorld:
     m: int = 2_000  # points shown in a game
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) numbers out of range."""
         check_nonnegative("c", self.c)
         check_nonnegative("epsilon", self.epsilon)
         check_in("(0, 1)", "mark", self.mark)

@@ -75,9 +75,21 @@ def _set_bounds(
     level: float,
     guess: Literal["both", "members"],
 ) -> dict[str, float]:
-    """Bounds of one output set for the baseline and one for the attack, each with this error."""
+    """Bounds in nats of an output set for the baseline and of one for the attack.
+
+    Args:
+        selection: Scores on which both sets are chosen.
+        judged: Scores on which they are tested.
+        level: Error of each bound, in (0, 1).
+        guess: Whether a score in the set is guessed as a member alone, or by its side.
+
+    Returns:
+        "c_lb" of the generator, "c_plus_eps_lb" of generator and target, and "eps_tilde", the
+            second less the first.
+    """
 
     def bound(fitted: FloatArray, scores: FloatArray) -> float:
+        """The bound in nats of a set fitted to the first scores and tested on the second."""
         return set_bound(
             fitted, selection.membership, scores, judged.membership, level, guess=guess
         )

@@ -154,7 +154,7 @@ def helper_means(games: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFr
 def loss_groups(
     pools: Pools, names: Sequence[str], kinds: Mapping[str, str]
 ) -> dict[str, dict[str, FloatArray]]:
-    """Losses of each target by kind of example, shape (n,) each (Figures 13 and 14).
+    """Losses of each target by kind of example, nats, shape (n,) each (Figures 13 and 14).
 
     ``kinds`` says what each kind is called; those that the pools lack are left out.
     """

@@ -227,6 +227,7 @@ class Evidence:
     reading: str = ""
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) values that are not those of the rule's terms, NaN and infinities."""
         names = [term.name for term in self.rule.terms]
         if set(self.values) != set(names):
             raise ValueError(

@@ -36,6 +36,7 @@ class ImageSplit:
     seed: int = 0  # of the parts and the labels
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) unknown parts, and numbers out of range."""
         check_choice("parts", self.parts, ("", "official"))
         check_in("[0, 1]", "label_noise", self.label_noise)
         check_at_least(2, generator=self.generator, members=self.members)

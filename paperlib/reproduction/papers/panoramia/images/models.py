@@ -43,6 +43,7 @@ class ImageTarget(ImageTraining):
     pretrained: bool = False  # start from ImageNet weights
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) an epsilon that is no finite number above 0."""
         super().__post_init__()
         if self.dp_epsilon is not None and not 0 < self.dp_epsilon < np.inf:
             raise ValueError(
@@ -189,8 +190,15 @@ def train_target(
     epochs: Sequence[int],
     checkpoint: Path | None = None,
 ) -> dict[int, nn.Module]:
-    """The model after each number of epochs, trained on these images; with DP-SGD after the last
-    alone.
+    """The model after each number of ``epochs``, trained on these images; with DP-SGD after the
+    last alone.
+
+    Args:
+        x: Images, uint8, shape (n, channels, side, side).
+        y: Labels, shape (n,), or attributes, (n, outputs).
+        outputs: Columns of the logits.
+        epochs: After which a copy is kept, from 1.
+        checkpoint: File from which an interrupted training goes on.
     """
     module = _built(target, x, outputs)
     private = dp_training(target, len(x))

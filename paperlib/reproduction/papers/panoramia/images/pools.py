@@ -62,6 +62,9 @@ class ImageConfig:
     seed: int = 0  # of the generator's draws and of the labels of generated images
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) settings of targets, helpers, generator and split that do not go
+        together.
+        """
         check_choice("labels", self.labels, ("class", "labeler"))
         _check_names("targets", [target.name for target in self.targets])
         _check_names("helpers", [helper.name for helper in self.helpers])
@@ -308,6 +311,9 @@ def _helper_answers(
     }[helper.data]
 
     def compute(checkpoint: Path) -> dict[str, FloatArray]:
+        """Train the helper, from the checkpoint where there is one; its answers by kind, shape (n,
+        k).
+        """
         module = train_helper(helper, learned.x, learned.y, images.outputs, checkpoint)
         return {kind: answers(module, examples.x, examples.y) for kind, examples in asked.items()}
 

@@ -204,7 +204,12 @@ def model_sizes(results: shared.PanoramiaResults) -> pd.DataFrame:
 
 
 def whole_table(results: shared.PanoramiaResults, quality: Mapping[str, float]) -> pd.DataFrame:
-    """Everything of a run, one row per target."""
+    """All numbers of a run, one row per target: its accuracy and sizes, and for each audit and form
+    the bounds c_lb (generator), c_plus_eps_lb (generator and target) and their difference with its
+    deviation, all in nats, and the AUC of baseline and attack.
+
+    ``quality`` are further columns, equal in all rows.
+    """
     summary = results.summary[results.summary["search"] == results.search]
     columns = {
         "c_lb": "c_lb",

@@ -121,6 +121,9 @@ def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: in
     rng = np.random.default_rng(seed)
 
     def pool(mean: float) -> Pool:
+        """Examples around a mean, with the losses that target and helper give them, shape (members,
+        1).
+        """
         # Examples show x with noise. The target's loss is the exact log density ratio of x,
         # generated to members: with unit variance, shift * (x - shift / 2). The helper's is the
         # same to the part that it knows, and noise for the rest.
@@ -226,10 +229,18 @@ def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
     depends_on = {"world": world.depends_on, "code": code_tag(world.code), "folds": folds}
 
     def outputs(helper: Helper, salt: int) -> dict[str, FloatArray]:
+        """What the models of a helper say of each example, by kind, from the cache where it is
+        there; ``salt`` sets the seeds of the two helpers apart.
+        """
+
         def answer_of_fold(rows: IntArray, fold: int) -> ModelByKind:
+            """A model trained on the members of these numbers, with a seed of its own for each
+            fold.
+            """
             return world.train(rows, world.seed + 100 * salt + fold)
 
         def compute() -> dict[str, FloatArray]:
+            """Train a model per fold, and ask each about the examples that it did not learn."""
             return out_of_fold(
                 answer_of_fold,
                 sizes,

@@ -120,6 +120,9 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     by_kind = {**rows.parts, "generated": rows.generated}
 
     def learn(members: IntArray, salt: int) -> ModelByKind:
+        """A network trained on the generator's rows and the members of these numbers, as a function
+        of kind and rows; ``salt`` is the seed.
+        """
         learned = pd.concat(
             [by_kind["generator"], by_kind["members"].iloc[members]], ignore_index=True
         )
@@ -166,6 +169,9 @@ def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     by_kind = {**images.parts, "generated": generated_images(config, images).audit}
 
     def learn(members: IntArray, salt: int) -> ModelByKind:
+        """A network trained on the generator's images and the members of these numbers, as a
+        function of kind and images; ``salt`` is the seed.
+        """
         of_generator, all_members = by_kind["generator"], by_kind["members"]
         x = np.concatenate([of_generator.x, all_members.x[members]])
         y = np.concatenate([of_generator.y, all_members.y[members]])
@@ -205,6 +211,9 @@ def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     used_data(config.text, "\n".join(text_documents(config.text)).encode())
 
     def learn(members: IntArray, salt: int) -> ModelByKind:
+        """A language model trained on the chunks of these numbers, as a function of kind and
+        chunks; ``salt`` sets its seed apart.
+        """
         all_members = bench.text["members"].tokens
         chunks = np.concatenate([bench.text["generator"].tokens, all_members[members]])
         return bench.trained_on(chunks, sizes.epochs, salt)

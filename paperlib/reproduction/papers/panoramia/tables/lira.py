@@ -90,6 +90,7 @@ def _with_online(
     few = len(shadows) < 2 * MANY
 
     def online(of_members: FloatArray, of_generated: FloatArray) -> list[FloatArray]:
+        """LiRA's numbers in the column of a model's outputs on members and on generated rows."""
         values = np.concatenate([of_members, of_generated])
         confidence = -values[rows, column]
         values[:, column] = 0  # nothing reads the number of a row that the game does not show
@@ -99,6 +100,7 @@ def _with_online(
     def of_models(
         of_members: Mapping[str, FloatArray], of_generated: Mapping[str, FloatArray]
     ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+        """The outputs of every model on members and on generated rows, each with LiRA's numbers."""
         pairs = {name: online(of_members[name], of_generated[name]) for name in of_members}
         return (
             {name: first for name, (first, _) in pairs.items()},

@@ -91,6 +91,9 @@ class TabularConfig:
     seed: int = 0  # of the split, the generator and the models
 
     def __post_init__(self) -> None:
+        """Refuse (ValueError) unknown choices, settings twice, and too few shadow models for an
+        attack.
+        """
         check_choice("generator", self.generator, GENERATORS)
         check_choice("filter", self.filter, FILTERS)
         if not self.epochs or min(self.epochs) < 1 or list(self.epochs) != sorted(set(self.epochs)):
@@ -260,7 +263,9 @@ def _accuracies(target: Target, model: Model, rows: TabularRows) -> dict[str, fl
 
 
 def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
-    """How each target with DP is trained, its noise included."""
+    """How each target with DP is trained, its noise included: one config per epsilon, at delta 1 /
+    n for n learned rows.
+    """
     count = len(_learned(rows, "members"))
     seed = 1000 * config.seed + 2
     return [

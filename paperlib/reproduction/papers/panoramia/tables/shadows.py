@@ -52,7 +52,9 @@ class Shadows:
 
 
 def log_odds(encoder: RowEncoder, models: MLPEnsemble, rows: pd.DataFrame) -> FloatArray:
-    """Log-odds log(p / (1 - p)) that each model gives the label of each row, shape (K, n)."""
+    """Log-odds log(p / (1 - p)), nats, that each of K models gives the label of each row, shape (K,
+    n).
+    """
     return -models.margin_losses(*encoder(rows))
 
 
@@ -107,7 +109,9 @@ def shadow_models(
     epochs: int,
     seed: int,
 ) -> tuple[MLPEnsemble, ...]:
-    """A model trained as a target is on each of these subsets of the rows, numbers or a mask."""
+    """A model trained as a target is on each of these subsets of the rows: row numbers, shape (k,),
+    or a mask, shape (n,).
+    """
     return tuple(
         train(encoder, rows.iloc[subset], [learning.plain(encoder, epochs, seed + number)])
         for number, subset in enumerate(subsets, 1)

@@ -111,6 +111,7 @@ class TextBench:
         model.to(default_device())
 
         def compute(_: Path) -> Mapping[str, Any]:
+            """Train the model from random weights on public passages; weights by name."""
             passages = self.text["public"].passages(self._prompted)
             training = self.config.training(self.config.base_epochs, 0)
             train_on_chunks(model, passages, training=training)
@@ -132,6 +133,7 @@ class TextBench:
         )
 
         def compute(_: Path) -> Mapping[str, Any]:
+            """Train the generator from the base model, and draw all chunks at once."""
             # With by_chunk the next chunk of a document may have another role.
             count = 1 if config.by_chunk else self._prompted
             passages = self.text["generator"].passages(count)
@@ -168,6 +170,9 @@ class TextBench:
         epochs = getattr(self.config, name)
 
         def compute(checkpoint: Path) -> Mapping[str, Any]:
+            """Train to the last epoch and ask the model after each audited one; arrays as `run`
+            holds them.
+            """
             # The null's run ends where it is audited last; its rates fall as those of the targets'
             # run.
             last = 0 if others == "members" else max(epochs)
@@ -195,6 +200,7 @@ class TextBench:
         training = self.config.private_training(epsilon)
 
         def compute(checkpoint: Path) -> Mapping[str, Any]:
+            """Train with DP-SGD from the base model; `_loss_columns` by kind of example."""
             model = copy.deepcopy(self.base)
             documents = with_start(model, self._learned(others)).tolist()
             fit_language_model(
@@ -227,8 +233,11 @@ class TextBench:
     def trained_on(
         self, rows: IntArray, epochs: int, salt: int
     ) -> Callable[[str, IntArray], FloatArray]:
-        """A model trained on these chunks as a target is, as a function from a kind of examples and
-        their numbers to its `_loss_columns`; ``salt`` sets its seed apart from other models'.
+        """A model trained on the chunks of these numbers, shape (k,), as a target is.
+
+        Returns:
+            A function from a kind of examples and their numbers to its `_loss_columns`, shape (n,
+                columns); ``salt`` sets its seed apart from other models'.
         """
         model = copy.deepcopy(self.base)
         total = self.config.total_epochs or epochs
@@ -277,6 +286,7 @@ class TextBench:
 
     @cached_property
     def _examples(self) -> dict[str, IntArray]:
+        """Chunks of tokens by kind of example, each of shape (n, tokens)."""
         chunks = (
             self.text["members"].tokens,
             self.generated["audit"],

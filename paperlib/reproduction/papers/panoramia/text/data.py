@@ -60,6 +60,9 @@ class TextConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Sort the epochs, and refuse (ValueError) settings out of range or that contradict each
+        other.
+        """
         for name in ("epochs", "null_epochs"):
             object.__setattr__(self, name, tuple(sorted(getattr(self, name))))
             self._check_epochs(name)
@@ -83,6 +86,7 @@ class TextConfig:
             raise ValueError(f"{name}: expected at least one number of 1 or more, got {epochs}")
 
     def _check_prompt(self) -> None:
+        """Refuse (ValueError) a prompt that is no whole number of chunks."""
         if self.prompt % self.tokens:
             raise ValueError(
                 f"prompt: expected a multiple of tokens ({self.tokens}), got {self.prompt}"

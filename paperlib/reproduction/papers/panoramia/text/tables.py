@@ -42,9 +42,16 @@ def printed_three(names: Sequence[str]) -> dict[str, pd.DataFrame]:
 
 
 def table_nine(three: pd.DataFrame, epochs: int) -> pd.DataFrame:
-    """Targets with DP below the one without that had as many epochs; "null_": the null of each.
+    """Targets with DP below the target without DP that had as many epochs.
 
-    ``three`` is `table_three` of the same run. Empty where no target has DP.
+    Args:
+        three: `table_three` of the same run, a row per target and per null.
+        epochs: Of the target without DP that is compared.
+
+    Returns:
+        A row per target. Columns that begin with "null_" hold the bounds of its null, a target with
+            the same settings that saw no member; the row without DP also has the bounds that the
+            paper prints. Empty where no target has DP.
     """
     rows = three.set_index("target")
     private = [name for name in rows.index if name.startswith("DP, ")]
@@ -176,6 +183,7 @@ def _table_nine_evidence(results: shared.PanoramiaResults, audits: TargetAudits)
     nulls = [target.name for target in alike if target.kind == "null"]
 
     def games(compared: Sequence[Target]) -> dict[str, list[float]]:
+        """The value of each game, nats, by target."""
         return {target.name: shared.by_game(audits, target.name).tolist() for target in compared}
 
     values = {
@@ -216,6 +224,7 @@ def _figure_fourteen_evidence(results: shared.PanoramiaResults) -> Evidence:
     losses = chunk_losses(results.pools, [first, last])
 
     def mean(target: str, kind: str) -> float:
+        """The mean loss of a target on a kind of example, nats."""
         return float(np.mean(losses[target][kind]))
 
     def gap(target: str) -> float:
