@@ -62,7 +62,11 @@ def read_claimed_curve(path: str | Path) -> ClaimedCurve:
 
 
 def _gaussian(text: str) -> ClaimedCurve:
-    """The curve of a claim in words; a ValueError for words of another form."""
+    """The curve of a claim in words, such as "gaussian(sigma=2, steps=4)".
+
+    Raises:
+        ValueError: Words of another form, or numbers out of range.
+    """
     numbers = _arguments(text)
     if set(numbers) == {"mu"}:
         mu = check_in("(0, inf)", "mu", numbers["mu"])

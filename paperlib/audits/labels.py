@@ -299,7 +299,12 @@ def _about_labels(audit: ScoreAudit, tossed: bool, guess: Guess) -> ScoreAudit:
 def _after_gap(
     measured: LabelsResult, pairs: _Pairs, others: _Pairs, confidence: float, seed: int
 ) -> LabelsResult:
-    """The bound on epsilon that is left after the gap of the proxies among unseen records."""
+    """The bound on epsilon, nats, that is left of ``measured`` after the gap of the proxies among
+    unseen records.
+
+    ``pairs`` are the labels and proxies of the audited records, ``others`` those of unseen ones;
+    both bounds hold together at ``confidence``.
+    """
     # Whether a guess is right has odds of at most exp(epsilon) times those without a leak, g. Over
     # fixed guesses the mean of g e / (1 - g + g e) is at most its value at the mean of g, and the
     # count of right guesses has at most the tail of a binomial of that mean (Hoeffding 1956). So

@@ -398,7 +398,9 @@ def _forgetting(
     confidence: float,
     utility: Sequence[float] | None,
 ) -> Audits:
-    """The audit of forgetting, and beside it each of its two directions."""
+    """The audit of forgetting, and beside it each of its two directions; ``utility`` is as for
+    `audit_scores`.
+    """
     result = audit_forgetting(scores, delta=delta, confidence=confidence, utility=utility)
     result = replace(result, refusals=reasons(equal_scores(scores)))
     main = ScoreAudit(

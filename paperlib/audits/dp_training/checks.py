@@ -183,7 +183,12 @@ def _radii(points: FloatArray) -> FloatArray:
 
 
 def _shortfall(name: str, samples: Iterator[_Sample], stated: Stated) -> DpCheck:
-    """The test that no sample has too small a sum of squares."""
+    """The test that no sample has too small a sum of squares.
+
+    If the noise has the stated deviation or more, the sum over its variance is at least a
+    chi-squared variable with ``free`` degrees of freedom. The smallest p-value, times the number of
+    samples, is that of the check.
+    """
     tried: list[tuple[float, FindingKind, list[int], float, _Sample]] = []
     for sample in samples:
         if sample.free <= 0:

@@ -125,6 +125,7 @@ class AuditData:
         helpers: dict[Helper, dict[str, FloatArray]] = {}
         for helper, model in self.helpers.items():
             helpers[helper] = outputs(f"helper {helper.name!r}", model)
+        # Each fold adds its number to a seed: a hundred apart, no two trainings share one.
         if self.train is not None:
             helpers[FOLDS] = self._out_of_fold(FOLDS.name, learned, seed + 100)
             helpers[PLACEBO] = self._out_of_fold(PLACEBO.name, learned, seed + 200)

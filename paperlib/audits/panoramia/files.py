@@ -157,7 +157,11 @@ def _audit_image_files(
 def load_target(
     kind: str, target: str, *, architecture: str = "", classes: int = 10
 ) -> Callable[..., Any]:
-    """A target model, as the audit of its kind takes it; arguments as for `audit_files`."""
+    """A target model, as the audit of its kind takes it; arguments as for `audit_files`.
+
+    Raises:
+        ValueError: An unknown kind, a file without such a function, or weights that do not fit.
+    """
     check_choice("kind", kind, KINDS)
     path, colon, name = target.rpartition(":")
     if colon and path.endswith(".py"):

@@ -147,11 +147,21 @@ def over_training_size(
 def _cached_scores(
     pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool, seed: int
 ) -> Scores:
-    """Scores of one game, from disk where these pools were played so before."""
+    """Scores of one game, from disk where these pools were played so before.
+
+    Args:
+        names: Targets whose attacks are played.
+        others: What members are told from: generated examples or real non-members.
+        seed: Of the game's split and coins.
+
+    Returns:
+        Scores of the baseline and of the attack on each target by name, and who is a member, all of
+            shape (m,).
+    """
     inputs = _inputs(pools, config, names, others)
 
     def compute() -> dict[str, Any]:
-        """Scores of baseline and attack in every game, as arrays by name."""
+        """Play the game: the scores stacked, shape (names, m), and who is a member, (m,)."""
         twins = pools.twins and others is pools.generated
         scores, membership = _play(inputs, config, seed, twins, pools.learned)
         return {"scores": np.stack([scores[name] for name in inputs]), "membership": membership}

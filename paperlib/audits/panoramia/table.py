@@ -270,7 +270,11 @@ def _shuffled(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
 def _helper_trainer(
     members: pd.DataFrame, label: str, scales: pd.DataFrame, epochs: int, learning: Learning | None
 ) -> Trainer:
-    """How helpers learn to predict the label; numbers are scaled as in ``scales``."""
+    """A function that trains a helper on rows with a seed, to predict the label.
+
+    Numbers are scaled as in the rows of ``scales``; ``epochs`` and ``learning`` say how long and
+    how.
+    """
     if label not in members:
         hint = did_you_mean(label, map(str, members.columns))
         raise ValueError(

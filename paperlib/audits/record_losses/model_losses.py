@@ -105,7 +105,12 @@ def losses(
 
 
 def _kind(model: Any, tokenizer: Any, data: Any) -> tuple[str, Any, Any]:
-    """The kind of model, model and tokenizer, from a pair or a transformers pipeline, too."""
+    """The kind of model ("text", "network", "estimator" or "function"), the model, and its
+    tokenizer, which a pair or a pipeline of transformers brings.
+
+    Raises:
+        ValueError: No model of these kinds, or texts without a tokenizer.
+    """
     if isinstance(model, tuple | list):
         if len(model) != 2 or tokenizer is not None:
             raise ValueError(
@@ -169,7 +174,13 @@ def _holds_texts(data: Any) -> bool:
 def _function_losses(
     model: Callable[[Any], Any], data: Any, *, batch_size: int | None, progress: bool | None
 ) -> FloatArray:
-    """What a function returns for the data, or for one batch of it after the other."""
+    """What a function returns for the data, or for one batch of it after the other: losses, shape
+    (n,).
+
+    Raises:
+        ValueError: Data that cannot be cut into batches, or values that are no losses of the
+            records.
+    """
     columns = _columns_of(data)
     count = _common_length([data] if columns is None else list(columns.values()))
     if batch_size is not None and count is None:
@@ -272,7 +283,12 @@ def _is(kind: str, model: Any) -> bool:
 
 
 def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
-    """Minus the logarithm of the probability of each record's label."""
+    """Minus the logarithm of the probability of each record's label, nats, shape (n,).
+
+    Args:
+        x: Features, shape (n, features) or a table of n rows.
+        y: Labels, shape (n,), each one of the model's classes.
+    """
     one_per_class = "for several outputs give a function from data to one loss per record"
     if np.ndim(model.classes_[0]) or y.ndim != 1:
         raise ValueError(

@@ -237,7 +237,10 @@ class Nearness:
 
 def nearness(space: Space, units: Sequence[object] | None = None) -> Nearness:
     """Distances of each row of the pool to the nearest rows of the release and to the others of the
-    pool; rows of the same of ``units``, one for each row, are no neighbours.
+    pool.
+
+    ``units`` names the unit of each of the n rows of the pool: rows of one unit are no neighbours.
+    Distances are computed a block of rows at a time, of at most ``space.block`` pairs.
     """
     unit_of_row = None if units is None else pd.factorize(np.asarray(units, dtype=object))[0]
     total = space.pool.shape[0]

@@ -130,7 +130,7 @@ def _compared(members: Tally, others: Tally, confidence: float) -> dict[str, Any
     wide: list[tuple[float, float]] = []
     for name, tally in (("member", members), ("control", others)):
         low, high = tally.interval(confidence)
-        wide.append(tally.interval((1 + confidence) / 2))
+        wide.append(tally.interval((1 + confidence) / 2))  # misses with half of the error
         rate = tally.hits / tally.total
         values = {"hits": tally.hits, "total": tally.total, "rate": rate, "low": low, "high": high}
         row |= {f"{name}_{what}": value for what, value in values.items()}
@@ -159,7 +159,16 @@ def _inferred(
     order: IntArray,
     rng: np.random.Generator,
 ) -> Flags:
-    """Whether the nearest row of the release, in all columns but one, has the value of that one."""
+    """Whether the nearest row of the release, in all columns but one, has the value of that one,
+    for each of ``rows``, shape (k,).
+
+    Numbers count as the same within `_TOLERANCE`, a share of the true one.
+
+    Args:
+        secret: The column that is inferred; None draws one for each row.
+        order: Places of the release in random order, shape (n,): of equally near rows the first
+            counts.
+    """
     release, pool = tables
     # Columns in the order of their numbers in a `Space`.
     names = sorted(release, key=lambda name: release[name].dtype.kind not in "iufmM")
@@ -276,10 +285,16 @@ def _drawn(space: Space, middle: FloatArray, rng: np.random.Generator) -> Iterat
 
 
 def _isolating(space: Space, sides: Sequence[IntArray], rng: np.random.Generator) -> _Predicates:
-    """Predicates that hold for one or two rows of the release, and for which rows of each side."""
+    """Predicates that hold for one or two rows of the release, and for which rows of each side.
+
+    Args:
+        sides: Places in the pool of the rows of each side, shape (k,) each; as many of each are
+            looked at as the smaller side has.
+    """
     size = min(map(len, sides))
     middle = np.median(space.release, axis=0)
     predicates = list(_drawn(space, middle, rng))
+    # Until fewer are seen, 3 stands for three rows and more, and -1 for no row.
     counts = np.full((len(sides), len(predicates)), 3)
     rows = np.full((len(sides), len(predicates), 2), -1)
     for side, members in enumerate(sides):

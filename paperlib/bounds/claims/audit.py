@@ -141,7 +141,9 @@ def check_adjacency(claimed: ClaimedCurve, design: Design) -> None:
 
 
 def outcome_of(test: ClaimTest, claimed: ClaimedCurve, design: Design) -> dict[str, Any]:
-    """The fields of a `CurveResult` that the guesses settle."""
+    """The fields of a `CurveResult` that the guesses settle, by name: what is refuted, by how many
+    guesses, and how far.
+    """
     p_value, confidence = test.p_value(claimed.profile), 1 - test.error
     refuted = p_value <= test.error
     mu = test.last_refuted(_MU, gaussian_profile) or 0.0

@@ -25,7 +25,10 @@ Interval = tuple[float, float]
 def region_interval(
     train: NormalFit, population: NormalFit, delta: float, confidence: float
 ) -> Interval:
-    """Smallest and largest Epsilon* over a joint confidence region of the two fitted normals."""
+    """Smallest and largest Epsilon* over a joint confidence region of the two fitted normals, nats.
+
+    ``delta`` is in (0, 1/2), ``confidence`` in (0, 1).
+    """
     # Epsilon* depends on the gap of the means and the ratio of the spreads alone. An ellipse holds
     # this pair with probability `confidence`, so the interval covers whatever the shape of Epsilon*
     # over it, kinks too.

@@ -76,8 +76,9 @@ def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
 def path_of(
     values: FloatArray, labels: NDArray[np.bool_], guess: Guess, total: int | None = None
 ) -> GuessPath:
-    """As `guess_path`, from scores, highest first; they may be the ends of an audit of
-    ``total``.
+    """As `guess_path`, from scores, highest first, shape (n,), and whether each is a member.
+
+    They may be the ends of an audit of ``total`` examples.
     """
     if guess == "adaptive":
         path = bets_path(reveal(ends_of(values), labels, total=total), values)

@@ -82,8 +82,8 @@ def published_p_value(
 
     Args:
         correct, guesses: Right guesses v, and all guesses r, 0 <= v <= r.
-        log_odds: Epsilon of the hypothesis, nats, 0 or more.
-        m_delta: Number of examples times delta, 0 or more.
+        log_odds: Epsilon of the hypothesis, e, nats, 0 or more.
+        m_delta: Number of examples times delta, s, 0 or more.
 
     Returns:
         P-values in [0, 1], in the shape to which the arguments broadcast.
@@ -109,7 +109,7 @@ def sharp_p_value(
 ) -> Any:
     """Largest chance of ``correct`` right guesses under any (epsilon, delta)-DP training.
 
-    Arguments and shape are those of `published_p_value`.
+    Arguments, their letters and the shape are those of `published_p_value`.
     """
     # b + (1 - b) min(1, m_delta / v * b / P_v), with W's tail b and probability P_v at v; the proof
     # is in the book, page natural identifiers (sets of two, top 1). Guesses on one side alone pay
@@ -127,8 +127,10 @@ def sharp_p_value(
 def random_count_p_value(
     correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike, level: float
 ) -> Any:
-    """P-value where the mechanism may choose how many guesses are made, tested at error ``level``;
-    other arguments have any shape and broadcast, log-odds are in nats.
+    """P-value where the mechanism may choose how many guesses are made, tested at error ``level``,
+    in (0, 1).
+
+    Other arguments, their letters and the shape are those of `published_p_value`.
     """
     # There delta is spent where weights are largest. So a largest weight w is fixed in advance,
     # from m_delta and the level; the value is ``b + m_delta w`` where ``b / (v P_v) <= w``, else 1.
@@ -216,9 +218,9 @@ def refuted_log_odds(
     """Largest log-odds that so many right guesses refute, nats; 0 where none is refuted.
 
     Args:
-        correct, guesses: Right guesses, and all guesses.
-        level: Error in (0, 1).
-        m_delta: Number of examples times delta, 0 or more.
+        correct, guesses: Right guesses k, and all guesses n.
+        level: Error a, in (0, 1).
+        m_delta: Number of examples times delta, s, 0 or more.
         p_value: Of these counts at given log-odds.
 
     Returns:

@@ -186,7 +186,9 @@ def _part_hits_from_misses(margins: FloatArray, hits: IntArray) -> bool:
 def _fixed(
     correct: int, sets: CandidateSets, delta: float, confidence: float, delta_term: DeltaTerm
 ) -> float:
-    """The bound where every set counts."""
+    """The bound in nats where every set counts: the largest epsilon that ``correct`` hits
+    refute.
+    """
     level = 1.0 - confidence
     if sets.sizes.size == 1 and delta == 0:
         size, top = int(sets.sizes[0]), int(sets.tops[0])
@@ -307,7 +309,7 @@ def _can_be_best(last_rows: IntArray, hits: IntArray) -> NDArray[np.bool_]:
 
 
 def _largest_refuted(p_value: Callable[[float], float], level: float, start: float = 0.0) -> float:
-    """Largest epsilon whose p-value is at most ``level``, from below; 0 if ``start`` is not
+    """Largest epsilon, nats, whose p-value is at most ``level``, from below; 0 if ``start`` is not
     refuted.
     """
     from scipy.optimize import brentq  # here, since it is slow to load

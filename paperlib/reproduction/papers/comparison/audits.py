@@ -245,7 +245,11 @@ def _row(
     confidence: float,
     seconds: float,
 ) -> dict[str, Any]:
-    """What the table says of one result; ``delta`` is that asked for."""
+    """What the table says of one result: the bound in nats, what training guarantees at the same
+    delta and adjacency, and the time in seconds.
+
+    ``delta`` is that asked for; that of the result may be another one.
+    """
     value = result.epsilon
     if value is None:
         value = getattr(result, "epsilon_tilde", np.nan)

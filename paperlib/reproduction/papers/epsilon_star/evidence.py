@@ -93,8 +93,11 @@ def curves_evidence(errors: Mapping[str, RatioErrors]) -> Evidence:
 
 
 def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
-    """Figures 4 and 5 from `gamma_runs` and their `gamma_summary`, both methods on the same
-    sample.
+    """Figures 4 and 5 from `gamma_runs` and their `gamma_summary`, both methods on the same sample.
+
+    Figure 4: without a leak the parametric estimate is nearer 0, and both shrink with the sample.
+    Figure 5: with a shift d the empirical estimate lies below the truth, and farther from it. Each
+    value is a difference of one repeat, in nats.
     """
     wide = runs.pivot(index=["d", "size", "repeat"], columns="method", values="epsilon_star")
     null = {int(str(size)): stars for size, stars in wide.loc[0].groupby("size")}
@@ -125,6 +128,7 @@ def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
 
 
 def _steps(first: pd.Series, second: pd.Series) -> list[float]:
+    """The first estimates less the second, repeat by repeat."""
     return (first.to_numpy() - second.to_numpy()).tolist()
 
 

@@ -150,8 +150,10 @@ def shuffled_epsilon(
 
 
 def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
-    """Epsilon* of two normals when the attacker may use an interval and its complement too,
-    nats.
+    """Epsilon* of two normals when the attacker may use an interval and its complement too, nats.
+
+    ``normals`` holds mean and deviation of the members' losses, then of the population's; ``delta``
+    is in (0, 1/2).
     """
     m, s, mu, sigma = normals
     one_sided = epsilon_star_normals(m, s, mu, sigma, delta=delta)

@@ -137,7 +137,11 @@ def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataFrame:
-    """The order that Figure 2 claims, for each network and precision of the losses."""
+    """The order that Figure 2 claims, for each network and precision of the losses, a row each.
+
+    ``frames`` holds the models of each network, as `landscape` gives them; those without DP after
+    so many ``epochs`` are the baseline. Differences are paired by seed.
+    """
     rows = []
     for network, frame in frames.items():
         for losses, name in (("exact", "epsilon_star"), ("clipped", "epsilon_star_clipped")):

@@ -84,7 +84,9 @@ def _strategies(config: ResampledConfig) -> dict[str, TrainingConfig]:
 
 
 def _train_sets(units: Sequence[_TrainingSet]) -> list[dict[str, FloatArray]]:
-    """The unit of work of the sweep: losses of a model of each strategy, by set."""
+    """The unit of work of the sweep: for each training set the losses of a model of each strategy,
+    "train", shape (strategies, records), and "population", (strategies, population).
+    """
     losses: list[dict[str, FloatArray]] = []
     for unit in units:
         config = unit.config
@@ -97,6 +99,7 @@ def _train_sets(units: Sequence[_TrainingSet]) -> list[dict[str, FloatArray]]:
         pool = landscape_data("purchase100_like", options)
         rows = slice(unit.number * config.records, (unit.number + 1) * config.records)
         data = replace(pool, train_x=pool.train_x[rows], train_y=pool.train_y[rows])
+        # Experiments of different seeds share no seed, as each has fewer than a million sets.
         seed = 1_000_000 * config.seed + unit.number
         trainings = [replace(strategy, seed=seed) for strategy in _strategies(config).values()]
         models = train_models(trainings, data)

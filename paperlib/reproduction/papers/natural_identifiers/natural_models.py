@@ -296,7 +296,11 @@ def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -
 
 
 def natural_model(config: NaturalConfig, split: NaturalSplit, used: np.ndarray) -> tuple[Any, Any]:
-    """The model trained on one side, on a GPU if there is one, and its tokenizer."""
+    """The model trained on one side, on a GPU if there is one, and its tokenizer.
+
+    ``used`` are the token ids that it knows, rising, shape (vocabulary,), as `used_tokens` finds
+    them.
+    """
     shape = config.shape(context=2 * config.window)
     tokenizer = NarrowTokenizer(natural_tokenizer(config.tokenizer), used, context=shape.context)
     model: Any = new_language_model(shape, config.vocabulary)

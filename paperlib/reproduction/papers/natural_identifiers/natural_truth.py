@@ -68,7 +68,18 @@ def overall(table: pd.DataFrame) -> pd.DataFrame:
 def natural_cells(
     values: Mapping[str, FloatArray], split: NaturalSplit, *, draws: int = 200
 ) -> pd.DataFrame:
-    """The loss of each model by part of the corpus and kind of identifier, on each side."""
+    """How well the loss of each model tells the members, a row per part of the corpus, kind and
+    side.
+
+    Args:
+        values: Scores of identifiers and alternatives by model, shape (n, 1 + c, attacks), in the
+            order of the split's members and then its non-members.
+        draws: Of the bootstrap behind the errors.
+
+    Returns:
+        The columns of `_cell`, and subset (the side), part, kind, identifiers (their number) and
+            attack.
+    """
     identifiers = [*split.members, *split.non_members]
     names = np.array([(identifier.subset, identifier.kind) for identifier in identifiers])
     subsets = _subsets(split)

@@ -127,8 +127,11 @@ def _narrower(over_epsilon: pd.DataFrame, method: str) -> dict[str, list[float]]
 
 
 def _falls_by_mechanism(over_sizes: pd.DataFrame, method: str) -> dict[str, list[float]]:
-    """Of each trial, mean gain over top/bottom at the smaller half of sizes less that at the larger
-    half; no values where there is one size.
+    """By mechanism, how much more a method gains over top/bottom at small sizes than at large ones.
+
+    Returns:
+        A value per trial: the mean gain in nats over the smaller half of the sizes less that over
+            the larger half; none where there is one size.
     """
     falls: dict[str, list[float]] = {}
     for mechanism, rows in over_sizes.groupby("mechanism", sort=False):
@@ -309,7 +312,12 @@ def proposition_means(rows: pd.DataFrame) -> pd.DataFrame:
 
 def section_52(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame, exact: float) -> pd.DataFrame:
     """What Section 5.2 says beside the order of the methods, by intervals of Algorithm 1 as
-    printed.
+    printed: a row per claim.
+
+    Args:
+        over_epsilon: Bounds at one m over scales of the noise, as `gain` returns them.
+        over_sizes: The same over sizes m.
+        exact: Epsilon of the Laplace mechanism, nats.
     """
     largest = over_sizes[over_sizes["m"] == over_sizes["m"].max()]
     laplace = largest[largest["mechanism"] == "laplace"]

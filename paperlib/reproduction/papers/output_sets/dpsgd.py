@@ -201,7 +201,9 @@ def _set_audits(
 
 
 def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[dict[str, Any]]:
-    """Every method on one model: sets on halves, orders on all records."""
+    """Every method on one model, a row each: output sets on halves of the records, orders of
+    guesses on all.
+    """
     yield from _set_audits(config, model, answers, SETS)
     description = _description(model, answers)
     scores = _scores(answers)

@@ -209,7 +209,9 @@ def over_delta(config: GainConfig, deltas: Sequence[float]) -> pd.DataFrame:
 
 
 def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]) -> pd.DataFrame:
-    """Every method at every delta on the same scores, seeded by mechanism, scale and m."""
+    """Every method at every delta on the same scores, seeded by mechanism, scale and m: a row each,
+    with the bound in nats.
+    """
     rows: list[dict[str, Any]] = []
     for mechanism, scale, m, trial in config.settings():
         first, second = draw_trial(config.seed, mechanism, scale, m, trial)

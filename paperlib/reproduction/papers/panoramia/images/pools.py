@@ -234,7 +234,16 @@ def _draw(config: ImageConfig, images: Images, checkpoint: Path) -> dict[str, An
 def _label(
     config: ImageConfig, images: Images, drawn: Mapping[str, NDArray[Any]], checkpoint: Path
 ) -> dict[str, NDArray[Any]]:
-    """True and given labels of generated images, and numbers about their quality."""
+    """True and given labels of generated images, and numbers about their quality.
+
+    Args:
+        drawn: Images "x", uint8 (n, channels, side, side), and the classes "asked" of the
+            generator, (n,).
+        checkpoint: File from which the training of the labeler goes on.
+
+    Returns:
+        "true" and "y", and for each quality an array of shape () by the name "quality/NAME".
+    """
     real = images.parts["generator"]
     labeler = train_helper(config.labeler, real.x, real.true, images.outputs, checkpoint)
     true = drawn["asked"]

@@ -223,7 +223,8 @@ def whole_table(results: shared.PanoramiaResults, quality: Mapping[str, float]) 
     table = results.pools.table.set_index("target")
     for (form, audit), rows in summary.groupby(["form", "audit"], sort=False):
         numbers = rows.set_index("target")[list(columns)].rename(columns=columns)
-        numbers = numbers.dropna(axis=1, how="all")  # an audit without a baseline has none of its
+        # Columns of the baseline are empty in an audit without one.
+        numbers = numbers.dropna(axis=1, how="all")
         table = table.join(numbers.add_prefix(f"{audit} ({form} form) "))
     return table.assign(games=int(summary["games"].max()), **quality).reset_index()
 
@@ -434,7 +435,9 @@ def _at_recall(curves: pd.DataFrame, recall: float) -> pd.DataFrame:
 
 
 def figure_fifteen(results: shared.PanoramiaResults) -> Evidence:
-    """Of the family with most sizes, the largest and the smallest model without DP."""
+    """Figure 15: by game, what the largest model without DP leaks and what the smallest does, of
+    the family with most sizes.
+    """
     sizes = model_sizes(results)
     sizes = sizes[sizes["target"].isin(results.trained)].sort_values("parameters")
     if sizes.empty:

@@ -237,6 +237,7 @@ def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
             """A model trained on the members of these numbers, with a seed of its own for each
             fold.
             """
+            # A hundred apart, the folds of two helpers share no seed.
             return world.train(rows, world.seed + 100 * salt + fold)
 
         def compute() -> dict[str, FloatArray]:

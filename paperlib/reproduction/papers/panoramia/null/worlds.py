@@ -101,7 +101,10 @@ def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
 
 
 def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
-    """Of a world of rows the attack, pools and training; further models learn as the target."""
+    """A world of rows: the attack, and by name its pools, training, and what they depend on.
+
+    Further models learn as the target does.
+    """
     config = TabularConfig(
         dataset=sizes.source,
         label="visits" if sizes.source == "randhie" else "income",

@@ -62,6 +62,7 @@ def _trained(
     members, generated = game_rows
     audited = pd.concat([rows.parts["members"].iloc[members], rows.generated.iloc[generated]])
     count = len(audited)
+    # Behind the seeds of targets, helpers and shadows (`_seed` in `pools`); games are 100 apart.
     first_seed = 1000 * config.seed + 500 + 100 * seed
     rng = np.random.default_rng(first_seed)
     # Of two draws the first is used; without the other the next pair would have another half.

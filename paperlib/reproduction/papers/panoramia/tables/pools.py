@@ -262,12 +262,19 @@ def _accuracies(target: Target, model: Model, rows: TabularRows) -> dict[str, fl
     }
 
 
+def _seed(config: TabularConfig, salt: int) -> int:
+    """The seed of a training: those of two runs are a thousand apart, and within a run each
+    training adds a number of its own, ``salt``.
+    """
+    return 1000 * config.seed + salt
+
+
 def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
     """How each target with DP is trained, its noise included: one config per epsilon, at delta 1 /
     n for n learned rows.
     """
     count = len(_learned(rows, "members"))
-    seed = 1000 * config.seed + 2
+    seed = _seed(config, 2)
     return [
         config.learning.private(rows.encoder, count, epsilon, 1 / count, seed)
         for epsilon in config.dp_epsilons
@@ -282,9 +289,7 @@ def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[
     if only_null:
         return null
     learning = config.learning
-    plain = [
-        learning.plain(rows.encoder, epochs, 1000 * config.seed + 1) for epochs in config.epochs
-    ]
+    plain = [learning.plain(rows.encoder, epochs, _seed(config, 1)) for epochs in config.epochs]
     models = train(rows.encoder, _learned(rows, "members"), [*plain, *_private(config, rows)])
     targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
     targets += [
@@ -300,8 +305,10 @@ def _learned(rows: TabularRows, name: str) -> pd.DataFrame:
 
 
 def _alone(config: TabularConfig, rows: TabularRows, learned: pd.DataFrame, salt: int) -> Model:
-    """A model without DP by itself, trained as long as the last target."""
-    plan = config.learning.plain(rows.encoder, config.epochs[-1], 1000 * config.seed + salt)
+    """A model without DP by itself, trained as long as the last target; ``salt`` sets its seed
+    apart.
+    """
+    plan = config.learning.plain(rows.encoder, config.epochs[-1], _seed(config, salt))
     return train(rows.encoder, learned, [plan]), 0
 
 
@@ -329,7 +336,7 @@ def _shadows(config: TabularConfig, rows: TabularRows) -> Shadows:
     population.
     """
     half = len(rows.spare) // 2
-    seed = 1000 * config.seed + 100
+    seed = _seed(config, 100)
     available = pd.concat([rows.parts["generator"], rows.spare[:half]], ignore_index=True)
     size = min(config.sizes.members, len(available) // 2)
     rng = np.random.default_rng(seed)

@@ -117,7 +117,7 @@ class TextConfig:
     def training(
         self, epochs: int, salt: int, *, patience: int = 0, last: int = 0
     ) -> ChunkTraining:
-        """How a model is trained without DP."""
+        """How a model is trained without DP; ``salt`` sets its seed apart from other models'."""
         shared = {
             name: getattr(self, name) for name in ("batch_size", "learning_rate", "precision")
         }
