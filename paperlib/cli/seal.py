@@ -26,6 +26,8 @@ paperlib audit scores.csv --coins train.coins.json --plan plan.sealed.json
     "verify": """
 paperlib verify scores-audit.html
 paperlib verify scores-audit.html --plan HASH --coins HASH
+# a signature, by a key that you trust:
+paperlib verify scores-audit.html --signature scores-audit.html.sig --signers signers
 """,
 }
 """What help shows below each command, one call a line."""
@@ -91,6 +93,26 @@ def verify(
             ),
         ),
     ] = None,
+    signature: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Signature of the report by `ssh-keygen -Y sign`; with --signers."
+        ),
+    ] = None,
+    signers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keys that you trust, a line each: NAME and PUBLIC KEY."),
+    ] = None,
+    time_stamp: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Time stamp of the report (RFC 3161, .tsr); with --authority."
+        ),
+    ] = None,
+    authority: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Certificates (PEM) of the time stamp's authority."),
+    ] = None,
     read_limit: options.ReadLimit = None,
 ) -> int:
     """Compute the audit of a receipt again, and compare.
@@ -102,6 +124,10 @@ def verify(
     """
     from paperlib.audits.planned.receipt import check_receipt
 
+    vouched = [
+        *_signed(report, signature, signers),
+        *_stamped(report, time_stamp, authority),
+    ]
     checked = check_receipt(report, plan=plan, coins=coins)
     document = checked.audits.document()
     limit = None if checked.audits.plan is None else checked.audits.plan.limit
@@ -111,7 +137,7 @@ def verify(
         lines = (answer.headline, answer.claim, *_claimed_lines(checked.audits))
     warnings = [f"Warning: {text}" for text in document.further_warnings]
     print("\n".join([visible_text(line) for line in (*lines, *warnings)]) + "\n")
-    print("\n".join(_compared(checked, has_answer=epsilon is not None)))
+    print("\n".join([*vouched, *_compared(checked, has_answer=epsilon is not None)]))
     for name, published in (("plan", plan), ("coins", coins)):
         if not published:
             print(
@@ -123,6 +149,37 @@ def verify(
     if epsilon is None:
         return FAILED_GATE
     return OTHER_VERSION if checked.other_version and not code else code
+
+
+def _signed(report: Path, signature: Path | None, signers: Path | None) -> list[str]:
+    """Who signed the report, where a signature is given; a ValueError where it does not fit."""
+    from paperlib.audits.planned.signatures import signed_by
+
+    if signature is None and signers is None:
+        return []
+    if signature is None:
+        raise ValueError("--signers: give the signature of the report with --signature")
+    if signers is None:
+        raise ValueError(
+            "--signature: give the keys that you trust with --signers, a file of lines NAME KEY; a "
+            "signature by any key shows nothing"
+        )
+    name = signed_by(report, signature=signature, signers=signers)
+    return [f"Signed by {name}: the page as it is, which does not make its numbers right."]
+
+
+def _stamped(report: Path, time_stamp: Path | None, authority: Path | None) -> list[str]:
+    """Since when the report is there, where a stamp is given; a ValueError where it fits not."""
+    from paperlib.audits.planned.signatures import stamped_at
+
+    if time_stamp is None and authority is None:
+        return []
+    if time_stamp is None:
+        raise ValueError("--authority: give the time stamp of the report with --time-stamp")
+    if authority is None:
+        raise ValueError("--time-stamp: give the authority's certificates with --authority")
+    time = stamped_at(report, time_stamp=time_stamp, authority=authority)
+    return [f"Time stamp: the page as it is was there on {time}, by the authority's clock."]
 
 
 def _claimed_lines(audits: "Audits") -> list[str]:

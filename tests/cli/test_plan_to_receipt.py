@@ -63,7 +63,7 @@ def hash_in(text: str) -> str:
 
 
 def test_ten_commands_lead_from_the_plan_to_a_receipt_that_is_verified(shell):
-    data, plan, canaries, check, again, seal, train, score, audit, verify = COMMANDS
+    data, plan, canaries, check, again, seal, train, score, audit, verify = COMMANDS[:10]
     assert shell(data) == (0, "")
     assert "200 examples can show ε up to 4." in shell(plan)[1]
     coins = hash_in(shell(f"{canaries} --seed 0")[1])
