@@ -43,6 +43,9 @@ def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
 def share_interval(count: int, total: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """Clopper-Pearson interval of the share of ``count`` successes in ``total`` independent trials.
 
+    Raises:
+        ValueError: A count above ``total``, no trial, or a confidence outside (0, 1).
+
     >>> [round(end, 4) for end in share_interval(0, 100)]
     [0.0, 0.0362]
     """
@@ -142,6 +145,9 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
     Wilson's of as many trials as have DeLong's variance, where a few pairs are out of order.
     Where DeLong's has no width, an exact one stands in, of k disjoint pairs of a member and a
     non-member, k the smaller number of both.
+
+    Raises:
+        ValueError: A confidence outside (0, 1).
 
     Source:
         DeLong, DeLong and Clarke-Pearson (1988); in O(n log n) as Sun and Xu (2014);
@@ -362,6 +368,9 @@ def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> Sco
 
     A rate needs one non-member that may exceed the threshold: 1,000 non-members for 0.1 %, 100 for
     1 %.
+
+    Raises:
+        ValueError: A confidence outside (0, 1).
 
     >>> rng = np.random.default_rng(0)
     >>> print(score_measures(MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))))

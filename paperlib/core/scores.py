@@ -103,6 +103,9 @@ class MembershipScores:
         the non-members exceed. Members tied with this threshold do not count: ties can only lower
         the result.
 
+        Raises:
+            ValueError: A rate outside [0, 1].
+
         >>> MembershipScores([3, 2, 1, 1], [2, 1, 0, 0]).tpr_at_fpr(0.25)
         0.5
         """

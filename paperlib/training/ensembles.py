@@ -81,7 +81,9 @@ class MLPEnsemble:
         return torch.cat([self._forward(block) for block in self._blocks(x)], dim=1)
 
     def margin_losses(self, x: Any, y: Any) -> np.ndarray:
-        """``paperlib.models.margin_loss`` of every model on every record, float64, shape (K, n)."""
+        """``paperlib.models.margin_loss`` of each of K models on every record, nats, float64, shape
+        (K, n).
+        """
         return self._map(x, y, margin_loss)
 
     def accuracies(self, x: Any, y: Any) -> np.ndarray:

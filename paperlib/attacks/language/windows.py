@@ -202,7 +202,12 @@ def _alone(tokenizer: Any, texts: Sequence[str], special: _Special) -> list[_Row
 def _by_offsets(
     tokenizer: Any, texts: Sequence[str], contexts: Sequence[str], special: _Special
 ) -> list[_Row]:
-    """Tokens of context and text up to the text's last."""
+    """Tokens of context and text up to the text's last, and the number of the first token of the
+    text.
+
+    A token counts as the text's if it ends behind the context; a text without one gives the whole
+    row.
+    """
     both = [context + text for text, context in zip(texts, contexts, strict=True)]
     output = tokenizer(
         both, return_offsets_mapping=True, return_attention_mask=False, verbose=False

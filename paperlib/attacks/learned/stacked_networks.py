@@ -40,8 +40,11 @@ class Together(nn.Module):
 
 
 def mean_losses(logits: Tensor, members: Tensor) -> Tensor:
-    """Mean binary cross-entropy of every network, (K,), where ``members`` are 0 or 1, (K, n) or
-    (n,).
+    """Mean binary cross-entropy of each of K networks, nats, shape (K,).
+
+    Args:
+        logits: Of each network, shape (K, n).
+        members: 0 or 1, shape (K, n), or (n,) for all networks.
     """
     each = binary_cross_entropy_with_logits(logits, members.expand_as(logits), reduction="none")
     return each.mean(dim=1)

@@ -258,8 +258,8 @@ def _repeats(runs: Runs, stated: Stated) -> bool:
 
 
 def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
-    """Steps a number apart, in pairs that share none: noise that comes again has no difference, or
-    no sum.
+    """Whether each step has noise of its own: steps a number apart are taken in pairs that share
+    none, and noise that comes again has no difference, or no sum.
     """
 
     def samples() -> Iterator[_Sample]:

@@ -92,6 +92,19 @@ def out_of_fold(
 ) -> dict[str, FloatArray]:
     """Outputs (n, k) by kind of a helper that learns real data but no example that it is asked
     about.
+
+    Args:
+        train: Function from the members to learn, by number, and the fold to a model.
+        sizes: Number of examples of each kind.
+        learned: Number of members that are dealt to folds, the first ones.
+        folds: Number of models, 2 or more.
+        most: Members that a model learns at most, drawn at random; None for all but its fold's.
+        groups: Of each of the ``learned`` members, shape (learned,): one group is in one fold.
+        seed: Of the folds and of what is drawn.
+        label: What a bar of progress calls them.
+
+    Raises:
+        ValueError: Numbers out of range.
     """
     # The first ``learned`` members are dealt to folds, members of one group to one, and so is every
     # other example. One model per fold learns these members (``most`` of them, drawn at random) but

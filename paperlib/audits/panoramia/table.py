@@ -128,6 +128,9 @@ def bring_table(
     Without generated rows a ``share`` of the members, in (0, 1), becomes D_G, from which generator
     and helpers learn, and the rest is audited. With them all members are audited; their generator
     must not have seen any. Half of the generated rows go to a helper that learns these alone.
+
+    Raises:
+        ValueError: A share outside (0, 1), or a table that `audit_table` refuses.
     """
     check_in("(0, 1)", "share", share)
     for name, rows in (("members", members), ("generated", generated), ("nonmembers", nonmembers)):

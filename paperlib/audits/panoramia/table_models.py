@@ -90,7 +90,7 @@ class Learning:
     def private(
         self, encoder: RowEncoder, rows: int, epsilon: float, delta: float, seed: int
     ) -> TrainingConfig:
-        """A model trained by DP-SGD to ``epsilon`` at ``delta``."""
+        """How a model on ``rows`` rows is trained by DP-SGD to ``epsilon``, nats, at ``delta``."""
         batch = min(self.dp_batch_size or rows, rows)
         steps = self.dp_epochs * -(-rows // batch)
         return replace(

@@ -234,8 +234,11 @@ class ClopperPearsonResult(ManyRunsResult):
 def epsilon_from_rates(
     false_positive: ArrayLike, false_negative: ArrayLike, delta: ArrayLike = 0.0
 ) -> Any:
-    """Smallest epsilon that allows error rates in [0, 1] (Kairouz, Oh and Viswanath 2015);
-    broadcasts.
+    """Smallest epsilon that allows error rates in [0, 1] (Kairouz, Oh and Viswanath 2015).
+
+    Returns:
+        Nats, 0 or more, infinite where a rate of 0 allows none; in the shape to which the rates and
+            ``delta``, in [0, 1], broadcast.
     """
     x, y, d = np.broadcast_arrays(
         *(np.asarray(values, float) for values in (false_positive, false_negative, delta))

@@ -95,7 +95,9 @@ class _CountSearch:
         self.best = 0  # position of a count that refutes the last refuted epsilon
 
     def refutes(self, epsilon: float) -> bool:
-        """Whether some count refutes ``epsilon``; later questions must be about larger ones."""
+        """Whether some count refutes ``epsilon``, nats; later questions must be about larger
+        ones.
+        """
         broad, sharp = _parts(self._k, self._r, self._log_beta, epsilon, self._share)
         # At or below the accuracy q every factor of M_r is at most 1.
         upper, q = np.logaddexp(broad, sharp), 1.0 / (1.0 + np.exp(-epsilon))

@@ -294,7 +294,11 @@ def line_of(
 
 
 def _positive(p: Density, q: Density, end: float, outward: float) -> bool:
-    """Whether a density is positive just outside a finite end of the support."""
+    """Whether one of two densities is positive just outside a finite end of the support.
+
+    ``outward`` points away from the support and has its length, infinite for one that has no other
+    end.
+    """
     if not math.isfinite(end):
         return False
     width = abs(outward) if math.isfinite(outward) else max(abs(end), 1.0)

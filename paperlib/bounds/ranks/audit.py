@@ -270,8 +270,8 @@ class _MarginSearch:
         return int(self._stops[self._at]), int(self._hits[self._at])
 
     def refutes(self, epsilon: float, level: float, failures: int) -> bool:
-        """Whether a stop refutes ``epsilon`` at error ``level``, ``failures`` hits given up at
-        each.
+        """Whether a stop refutes ``epsilon``, nats, at error ``level``, ``failures`` hits given up
+        at each.
         """
         if not self._stops.size:
             return False

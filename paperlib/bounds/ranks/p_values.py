@@ -199,8 +199,8 @@ def _success(
 def p_value(
     correct: int, sets: CandidateSets, epsilon: float, delta: float, delta_term: DeltaTerm
 ) -> float:
-    """`rank_p_value` without checks; what it refutes at one epsilon is refuted at every smaller
-    one.
+    """`rank_p_value` without checks, of an epsilon in nats; what it refutes at one epsilon is
+    refuted at every smaller one.
     """
     if correct == 0:
         return 1.0
@@ -297,7 +297,9 @@ def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: flo
 
 
 def mean_failures_of_sets(sets: CandidateSets, delta: float, epsilon: float) -> float:
-    """Bound on the mean number of hits to give up, so that the others are those of epsilon-DP."""
+    """Bound on the mean number of hits to give up, so that the others are those of epsilon-DP,
+    epsilon in nats.
+    """
     # Let x_1, ..., x_n be the likelihoods of the output given each candidate of a set and all other
     # sets, A the r guessed ones and B the others. Where a hit has a chance above q, it is given up
     # just often enough to bring it down to q: a mass of (sum_A x - q sum x)+ / n. That is at most

@@ -202,6 +202,9 @@ def filter_identifiers(
         evidence: Confidence, in (0, 1), at which a baseline must find more extreme values than
             among fresh ones before it drops any; None drops them in any case, as the paper does.
 
+    Raises:
+        ValueError: ``extreme`` outside [0, 0.5).
+
     Source:
         Natural identifiers, Appendix A, which leaves folds and cut-offs open.
     """

@@ -137,8 +137,17 @@ def _draw_dots(
     columns: _Columns,
     series_count: int,
 ) -> tuple[list[str], list[tuple[str, pd.DataFrame]]]:
-    """Draw a panel: its rows' names from top to bottom, and each series by its name, a row of the
-    frame for each of them.
+    """Draw a panel.
+
+    Args:
+        labels: Name of each row of ``in_panel``.
+        by: Column that tells the series apart, drawn side by side; None for a single one.
+        columns: Which columns hold the value and its ends.
+        series_count: Series of the whole figure, by which their dots are set apart.
+
+    Returns:
+        The rows' names from top to bottom, and each series by its name, a row of the frame for each
+            of them.
     """
     if by is None:
         names = list(labels)

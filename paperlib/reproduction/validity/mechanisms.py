@@ -42,7 +42,7 @@ def no_leakage() -> Mechanism:
 
 
 def randomized_response(epsilon: float) -> Mechanism:
-    """The true bit with probability e^eps/(1+e^eps); a little noise breaks ties."""
+    """The true bit with probability e^eps/(1+e^eps), eps in nats; a little noise breaks ties."""
     draw = of_bits(lambda rng, bits: _answers(rng, bits, epsilon))
     return Mechanism(f"randomized response, ε = {epsilon:g}", epsilon, 0.0, draw)
 
@@ -65,7 +65,7 @@ def _answers(rng: np.random.Generator, bits: IntArray, epsilon: float) -> FloatA
 
 
 def laplace(epsilon: float) -> Mechanism:
-    """The bit plus Laplace noise of scale 1/epsilon."""
+    """The bit plus Laplace noise of scale 1/epsilon, epsilon in nats."""
     draw = of_bits(lambda rng, bits: bits + rng.laplace(scale=1 / epsilon, size=bits.size))
     return Mechanism(f"Laplace, ε = {epsilon:g}", epsilon, 0.0, draw)
 
@@ -77,8 +77,8 @@ def gaussian(mu: float, delta: float) -> Mechanism:
 
 
 def sparing_response(epsilon: float, share: float) -> Mechanism:
-    """Randomized response for a share of the examples, nothing of the others: a trade-off with one
-    step.
+    """Randomized response of ``epsilon``, nats, for a share of the examples, nothing of the others:
+    a trade-off with one step.
     """
 
     def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
@@ -146,8 +146,8 @@ def binomial_law(n: int, chance: float) -> FloatArray:
 
 
 def right_counts(epsilon: float, examples: int) -> FloatArray:
-    """Law of the number of right answers of randomized response on so many examples, shape
-    (examples + 1,).
+    """Law of the number of right answers of randomized response of ``epsilon``, nats, on so many
+    examples, shape (examples + 1,).
     """
     return binomial_law(examples, float(expit(epsilon)))
 

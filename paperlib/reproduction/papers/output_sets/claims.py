@@ -23,8 +23,10 @@ from paperlib.reproduction.papers.verdict import Estimate, Evidence
 
 
 def shapes_evidence(table: pd.DataFrame, draws: int) -> list[Evidence]:
-    """Figures 1, 4 and 5 from `shapes`: exact, but for the draws on which a top/bottom set was
-    searched.
+    """Figures 1, 4 and 5 from `shapes`, a row per pair of densities: exact, but for the draws on
+    which a top/bottom set was searched.
+
+    ``draws`` is their number; of each the evidence says whether the set leaves out the centre.
     """
     rows = table.set_index("pair")
     mixtures = rows.loc[["Laplace mixtures", "Gaussian mixtures"]]

@@ -83,7 +83,9 @@ class DpSgdConfig(Setup):
         return panels
 
     def model(self, panel: Panel, epsilon: float, choice: Mapping[str, Any], seed: int) -> Audited:
-        """A model of a panel; ``seed`` counts the models of this config."""
+        """A model of a panel, trained to ``epsilon``, nats; ``seed`` counts the models of this
+        config.
+        """
         kind, records = panel
         return Audited(
             **{field.name: getattr(self, field.name) for field in fields(Setup)},

@@ -196,7 +196,9 @@ class TextBench:
         return self._kept(f"target on {others}", (*_GENERATOR, "total_epochs", name), compute)
 
     def private(self, epsilon: float, others: str = "members") -> Mapping[str, Any]:
-        """A target trained with DP-SGD on D_G and the members, or on "others" in their place."""
+        """A target trained with DP-SGD to ``epsilon``, nats, on D_G and the members, or on "others"
+        in their place: its `_loss_columns` by kind.
+        """
         training = self.config.private_training(epsilon)
 
         def compute(checkpoint: Path) -> Mapping[str, Any]:
