@@ -3,7 +3,8 @@ PYTHON  ?= python3
 PROFILE ?= default
 JOBS    ?= 2
 SEEDS   ?= 1 2 3
-GPU_NB  ?= panoramia_images panoramia_dp epsilon_star_landscape panoramia_text nid_mia_benchmark
+GPU_NB  ?= panoramia_images panoramia_text epsilon_star_landscape nid_mia_benchmark nid_dp_audit output_set_dpsgd
+MINUTES ?= 9
 PORT    ?= 8000
 RELEASE_PYTHON ?= $(PYTHON)
 BIN     := .venv/bin
@@ -25,7 +26,7 @@ setup: $(READY)  ## Create .venv with the locked versions and this package (done
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 	@echo "  PROFILE=smoke|default|full|rehearsal|paper (now $(PROFILE)), ROOM=bounds, SEEDS=\"1 2 3\","
-	@echo "  PYTHON=python3.12, JOBS=2, PORT=8000"
+	@echo "  PYTHON=python3.12, JOBS=2, MINUTES=9, PORT=8000"
 
 $(READY): requirements.lock pyproject.toml .ci/setup.sh
 	@sh .ci/setup.sh $(PYTHON)
@@ -46,8 +47,11 @@ rehearsal: $(READY)  ## Run the paper profile on made-up data with small counts:
 	$(BIN)/paperlib run panoramia_images --profile rehearsal_celeba
 	@echo "Every notebook of the paper profile ran from its first to its last cell"
 
-gpu: rehearsal  ## After the rehearsal, the experiments of the profile gpu, in order; results go to book/measured/gpu
-	@for nb in $(GPU_NB); do $(BIN)/paperlib run $$nb --profile gpu --measured || exit 1; done
+gpu: $(READY)  ## One target of each paper on one GPU, rehearsed first, each for MINUTES at most; again to go on
+	@for nb in $(GPU_NB); do $(BIN)/paperlib run $$nb --profile rehearsal_gpu || exit 1; done
+	@# 75: the time was over, and the next call goes on from there.
+	@for nb in $(GPU_NB); do \
+	  $(BIN)/paperlib run $$nb --profile gpu --minutes $(MINUTES) --measured || [ $$? = 75 ] || exit 1; done
 
 test: $(READY)  ## Lint and the tests of the library; with ROOM=bounds those of one room, without lint
 	@test -z "$(ROOM)" || test -n "$(TESTED)" \

@@ -62,6 +62,9 @@ def is_number(value: Any) -> bool:
 
 PAIRS = [(stem, ("paper", "rehearsal")) for stem in HERE.stems()]
 PAIRS += [("panoramia_images", ("paper_celeba", "rehearsal_celeba"))]
+GPU = re.search(r"^GPU_NB  \?= (.+)$", (HERE.root / "Makefile").read_text("utf-8"), re.MULTILINE)
+assert GPU is not None
+PAIRS += [(stem, ("gpu", "rehearsal_gpu")) for stem in GPU[1].split()]
 
 
 @pytest.mark.parametrize(("stem", "profiles"), PAIRS)
@@ -84,7 +87,7 @@ def test_a_changed_word_is_seen_and_the_rehearsal_alone_runs_on_made_up_data() -
     assert list(changes(given, [{"optimizer": "sgd", "epochs": 1}], "dp")) == []
     assert list(changes(True, False, "augment")) == ["augment"]
     found = [name for name in HERE.profiles() if HERE.made_up(name)]
-    assert found == ["rehearsal", "rehearsal_celeba"]
+    assert found == ["rehearsal", "rehearsal_celeba", "rehearsal_gpu"]
 
 
 def test_the_paper_profile_gives_what_the_rules_ask_for() -> None:

@@ -25,6 +25,7 @@ paperlib run panoramia_images --profile gpu --minutes 9
 """,
     "list": """
 paperlib list --profile paper
+paperlib list --profile gpu --costs
 """,
 }
 """What help shows below each command, one call a line."""
@@ -188,6 +189,12 @@ def _copied_to_measured(job: "running.Job", result_file: Path) -> Path:
 def list_notebooks(
     *,
     profile: Profile = "default",
+    costs: Annotated[
+        bool,
+        typer.Option(
+            "--costs", help="Count instead what the targets for one GPU ask of it, by stage."
+        ),
+    ] = False,
 ) -> None:
     """List the notebooks with parameters and last verdicts.
 
@@ -196,6 +203,9 @@ def list_notebooks(
     from paperlib.reproduction.exhibits import targets
 
     project = running.find_project()
+    if costs:
+        _write_costs(project, profile)
+        return
     results = {result.notebook: result for result in running.book_results(project)}
     rows = targets().to_dict("records")
     for stem in project.stems():
@@ -211,6 +221,27 @@ def list_notebooks(
         if result is not None:
             print(f"    last run: {result.provenance['date']}, profile {result.profile}")
         print()
+
+
+def _write_costs(project: "running.Project", profile: str) -> None:
+    """Count the stages of the profile gpu, print a sum for each notebook, and write the table that
+    the book shows, in which times that were measured stay.
+    """
+    if profile != "gpu":
+        raise ValueError(f"--costs: expected --profile gpu, got {profile!r}")
+    import pandas as pd
+
+    from paperlib.io.files import write_text
+    from paperlib.reproduction.papers.chip_costs import chip_costs, with_measured
+
+    table = chip_costs(lambda stem: running.plan(project, stem, profile=profile).parameters)
+    path = project.measured / "estimates" / "chip_costs.csv"
+    table = with_measured(table, pd.read_csv(path) if path.is_file() else None)
+    write_text(path, table.to_csv(index=False, float_format="%.4g"))
+    for stem, stages in table.groupby("notebook", sort=False):
+        total = stages[["PFLOP", "estimate, s"]].sum()
+        print(f"{stem}: {total['PFLOP']:.3g} PFLOP, {total['estimate, s']:.0f} s at 40 % of peak")
+    print(f"By stage: {path.relative_to(project.root)}")
 
 
 def _title(notebook: Path) -> str:

@@ -10,7 +10,7 @@ from paperlib.core.checks import check_choice
 from paperlib.reproduction.papers.epsilon_star.landscape_models import LandscapeConfig
 from paperlib.reproduction.papers.settings import settings_beside
 
-SIZES = ("smoke", "default", "paper", "rehearsal")
+SIZES = ("smoke", "default", "gpu", "paper", "rehearsal")
 ARCHITECTURES = ("", "tanh-128")
 
 
@@ -37,6 +37,7 @@ def grids(configs: Iterable[LandscapeConfig]) -> pd.DataFrame:
 
 
 def _shown(value: Any) -> str:
+    """A setting as a table shows it; None, of microbatches, is "each record"."""
     if value is None:
         return "each record"
     if isinstance(value, tuple | list):

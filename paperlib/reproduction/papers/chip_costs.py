@@ -1,0 +1,373 @@
+"""What the stages of the profile `gpu` ask of a chip, counted without one: on torch's device of
+shapes alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import torch
+import transformers
+from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils.flop_counter import FlopCounterMode
+
+from paperlib.generators.images import VelocityUNet
+from paperlib.models import MLP
+from paperlib.models.images.build import ImageArchitecture, build_image_model
+from paperlib.models.language import new_language_model
+from paperlib.reproduction.papers.epsilon_star.grids import landscape_config
+from paperlib.reproduction.papers.natural_identifiers.natural_models import NaturalConfig
+
+Parameters = Mapping[str, Any]
+"""Parameters of a notebook by name."""
+
+PEAK = 989.4e12
+"""Operations a second of an H100 or H200 in bfloat16, without sparsity (NVIDIA's data sheet)."""
+SHARE = 0.4
+"""The share of the peak by which times are estimated."""
+
+_COLOURS = (3, 32, 32)  # of a picture of CIFAR-10
+_CLASSES = 10
+_PYTHIA_70M: dict[str, Any] = {  # its config.json
+    "vocab_size": 50_304,
+    "hidden_size": 512,
+    "intermediate_size": 2048,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 8,
+}
+_SCORED = 60  # tokens of a candidate behind its context, which is read once for all of them
+
+
+@dataclass(frozen=True)
+class Step:
+    """One example in a model: operations, and bytes that wait for the way back."""
+
+    forward: float  # operations of the way forward; a multiply-add is two
+    training: float  # of both ways
+    kept: float  # bytes of what is kept for the way back, in bfloat16
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a run that is kept by itself; the times an example goes through a model."""
+
+    target: str  # notebook
+    stage: str
+    step: Step
+    trained: float = 0.0  # examples times passes, on both ways
+    asked: float = 0.0  # on the way forward alone
+    batch: int = 1  # examples in memory together
+    copies: int = 1  # models in memory together
+    private: bool = False  # each example's gradient is clipped
+
+    def row(self) -> dict[str, Any]:
+        """The stage as a row of `chip_costs`."""
+        step = self.step
+        # DP-SGD goes the way back to the weights twice: for the norms, and for the clipped sum.
+        both_ways = step.training * (4 / 3 if self.private else 1)
+        work = self.trained * both_ways + self.asked * step.forward
+        # Weights, gradients and two moments in float32, and a copy of the weights in bfloat16.
+        weights = self.copies * step.parameters * (4 * 4 + 2)
+        memory = weights + self.batch * (step.kept if self.trained else 0.0)
+        return {
+            "notebook": self.target,
+            "stage": self.stage,
+            "parameters, M": step.parameters / 1e6,
+            "batch": self.batch,
+            "steps": round(self.trained / self.batch),
+            "examples": self.trained + self.asked,
+            "PFLOP": work / 1e15,
+            "GPU memory, GB": memory / 1e9,
+            "estimate, s": work / (SHARE * PEAK),
+        }
+
+
+def with_measured(costs: pd.DataFrame, earlier: pd.DataFrame | None) -> pd.DataFrame:
+    """The rows of `chip_costs` with the seconds that stages took on a GPU, as an ``earlier`` table
+    has them in its column ``measured, s``, and the share of the peak; empty where none were taken.
+    """
+    names = ["notebook", "stage"]
+    measured = pd.DataFrame({name: [] for name in [*names, "measured, s"]}, dtype=object)
+    if earlier is not None:
+        measured = earlier[measured.columns]
+    table = costs.merge(measured, on=names, how="left")
+    seconds = table["measured, s"].astype(float)
+    return table.assign(
+        **{"measured, s": seconds, "share of peak": 1e15 * table["PFLOP"] / (seconds * PEAK)}
+    )
+
+
+def chip_costs(parameters_of: Callable[[str], Parameters]) -> pd.DataFrame:
+    """A row for each stage of the five targets: parameters, operations, memory, and seconds at
+    `SHARE` of the peak.
+
+    Kernels, data, compilation and what runs on the processor are not in these seconds, and small
+    models do not reach such a share. Times measured on a GPU are not known here.
+
+    Args:
+        parameters_of: The parameters of a notebook in the profile, by its name.
+    """
+    stages: list[Stage] = []
+    for notebook, stages_of in _TARGETS.items():
+        stages += stages_of(parameters_of(notebook))
+    return pd.DataFrame([stage.row() for stage in stages])
+
+
+def counted(
+    make: Callable[[], nn.Module], inputs: Callable[[int], tuple[Tensor, ...]], batch: int = 2
+) -> Step:
+    """What one example asks of a model, from one step of ``batch`` of them without numbers.
+
+    Args:
+        make: Makes the model; it is called where every tensor is a shape alone.
+        inputs: The model's arguments for so many examples.
+    """
+    with torch.device("meta"):
+        model = make().train()
+        # Activations are kept in bfloat16; whole numbers, such as tokens, stay what they are.
+        model = model.to(torch.bfloat16)
+        arguments = [
+            values.bfloat16() if values.is_floating_point() else values for values in inputs(batch)
+        ]
+        weights = list(model.parameters())
+        kept: dict[int, int] = {}
+        with _sizes_of_kept(kept), FlopCounterMode(display=False) as forward:
+            output = model(*arguments)
+        output = output if isinstance(output, Tensor) else output.logits
+        with FlopCounterMode(display=False) as backward:
+            output.float().sum().backward()
+    for values in (*weights, *arguments):
+        kept.pop(StorageWeakRef(values.untyped_storage()).cdata, None)
+    ways = (forward.get_total_flops(), backward.get_total_flops())
+    return Step(
+        forward=ways[0] / batch,
+        training=sum(ways) / batch,
+        kept=sum(kept.values()) / batch,
+        parameters=sum(values.numel() for values in weights),
+    )
+
+
+def _sizes_of_kept(kept: dict[int, int]) -> AbstractContextManager[Any]:
+    """Writes the bytes of each piece of memory that is kept for the way back, by its address."""
+
+    def note(values: Tensor) -> Tensor:
+        storage = values.untyped_storage()
+        kept[StorageWeakRef(storage).cdata] = storage.nbytes()
+        return values
+
+    return torch.autograd.graph.saved_tensors_hooks(note, lambda values: values)
+
+
+def _pictures(count: int) -> tuple[Tensor, ...]:
+    return (torch.empty(count, *_COLOURS),)
+
+
+def _classifier(name: str, *, group_norm: bool = False) -> Step:
+    """A picture of CIFAR-10 in a network of `ARCHITECTURES`."""
+    channels, side, _ = _COLOURS
+    shape = ImageArchitecture(
+        name=name, channels=channels, side=side, outputs=_CLASSES, group_norm=group_norm
+    )
+    return counted(lambda: build_image_model(shape), _pictures)
+
+
+def _tokens(length: int) -> Callable[[int], tuple[Tensor, ...]]:
+    """Texts of so many tokens."""
+    return lambda count: (torch.zeros(count, length, dtype=torch.long),)
+
+
+def _images(given: Parameters) -> Iterator[Stage]:
+    """Table 3: generator, helpers, targets, their answers, and the networks of the games."""
+    of_generator, members, nonmembers, others = given["sizes"]
+    for_audit, for_helper = given["generated"]
+    settings = given["generator"]
+
+    def flow_inputs(count: int) -> tuple[Tensor, ...]:
+        return (*_pictures(count), torch.empty(count), torch.zeros(count, dtype=torch.long))
+
+    flow = counted(
+        lambda: VelocityUNet(_COLOURS, _CLASSES, settings["width"], settings["blocks"]), flow_inputs
+    )
+    batch = settings["batch_size"]
+    yield Stage("panoramia_images", "generator", flow, settings["steps"] * batch, batch=batch)
+    looks = settings["sampler_steps"] * (1 if settings.get("sampler") == "euler" else 2)
+    drawn = (for_audit + for_helper) * looks
+    yield Stage("panoramia_images", "drawing", flow, asked=drawn, batch=1024)
+    helpers = given["helpers"]
+    learned = 2 * of_generator + for_helper + others  # labeler and three helpers
+    yield Stage(
+        "panoramia_images",
+        "labeler and helpers",
+        _classifier(helpers["architecture"]),
+        helpers["epochs"] * learned,
+        batch=helpers["batch_size"],
+    )
+    asked = members + for_audit + nonmembers
+    batch = given["target_settings"]["batch_size"]
+    passes: dict[tuple[str, bool], int] = {}
+    for text in given["targets"]:
+        name, _, epochs = text.removeprefix("null ").partition(":")
+        run = (name, text.startswith("null "))
+        passes[run] = max(passes.get(run, 0), int(epochs))
+    for (name, is_null), epochs in passes.items():
+        size = of_generator + (others if is_null else members)
+        yield Stage(
+            "panoramia_images",
+            f"null {name}" if is_null else name,
+            _classifier(name),
+            epochs * size,
+            asked=len(given["targets"]) * asked / len(passes),
+            batch=batch,
+        )
+    attack = given["attack"]
+    # Members against generated images and against real ones; a choice, then the restarts.
+    networks = 2 * given["repetitions"] * (1 + given["restarts"])
+    yield Stage(
+        "panoramia_images",
+        "networks of the games",
+        _classifier(attack["architecture"]),
+        networks * attack["epochs"] * given["train"],
+        asked=networks * given["test"],
+        batch=attack["batch_size"],
+    )
+
+
+def _text(given: Parameters) -> Iterator[Stage]:
+    """Table 3 and 9: the generator, helpers, the target and its null, and the games' readers."""
+    length = given["tokens"] + 1
+
+    def gpt2() -> nn.Module:
+        return transformers.GPT2LMHeadModel(transformers.GPT2Config())
+
+    step = counted(gpt2, _tokens(length))
+    batch = given["batch_size"]
+    learned = given["generator"]
+    # Of a token drawn, the share of a chunk; the tokens before it are kept.
+    drawn = given["generated"] + given["for_helper"]
+    asked = given["members"] + given["generated"] + given["nonmembers"]
+    helpers = 2 * given["helper_epochs"] * given["for_helper"]
+    epochs, null_epochs = given["epochs"], given["null_epochs"]
+    target = max(epochs) * (learned + given["members"])
+    null = max(null_epochs) * (learned + given["others"])
+    readers = 2 * given["repetitions"] * (1 + given["restarts"])
+    shown = round(given["audited"] * (1 - given["judged"]))
+    passes = {  # stage to examples on both ways, and on one
+        "generator": (given["generator_epochs"] * learned, drawn),
+        "helpers": (helpers, 3 * asked),
+        "target": (target, len(epochs) * asked + max(epochs) * given["nonmembers"]),
+        "null": (null, len(null_epochs) * asked + max(null_epochs) * given["nonmembers"]),
+        "readers of the games": (readers * 2 * given["reader_epochs"] * shown, 0),
+    }
+    for stage, (trained, forward) in passes.items():
+        yield Stage("panoramia_text", stage, step, trained, forward, batch)
+
+
+def _landscape(given: Parameters) -> Iterator[Stage]:
+    """Figure 1: stacks of models with and without DP."""
+    config = landscape_config(given["classes_data"], size=given["size"])
+    records = dict(config.options)["n_train"]
+    widths = (600, *config.widths, 100)
+    step = counted(
+        lambda: MLP(widths).module(torch.empty(MLP(widths).size)),
+        lambda count: (torch.empty(count, widths[0]),),
+    )
+    stacks: list[tuple[str, int, int, int, bool]] = [
+        # Of models that differ in their epochs alone the longest is trained.
+        ("without DP", config.seeds, max(config.baseline_epochs), config.baseline_batch, False)
+    ]
+    each = len(config.epsilons) * len(config.clip_norms) * len(config.microbatches)
+    for size in config.batch_sizes:
+        beside = sum(further[2] == size for further in config.further)
+        models = config.seeds * (each + beside)
+        stacks.append((f"DP, batches of {size}", models, config.private_epochs, size, True))
+    for name, models, epochs, size, private in stacks:
+        yield Stage(
+            "epsilon_star_landscape",
+            f"{models} models {name}",
+            step,
+            models * epochs * records,
+            asked=2 * models * records,
+            batch=models * size,
+            copies=models,
+            private=private,
+        )
+
+
+def _identifiers(given: Parameters) -> Iterator[Stage]:
+    """Tables 1 and 4: decoders on documents with identifiers; documents count as whole windows."""
+    documents = given["natural_documents"] + given["natural_text"]
+    candidates = 2 * given["natural_identifiers"] * (1 + given["natural_generated"])
+    large, medium, small = given["natural_widths"]
+    epochs = given["natural_epochs"]
+    # Models of one width and as many passes are one model.
+    models = dict.fromkeys([(large, epochs), (medium, 1), (medium, epochs), (small, epochs)])
+    for width, passes in models:
+        config = NaturalConfig(width=width, layers=given["natural_layers"])
+        shape = config.shape(context=2 * config.window)
+        step = counted(
+            lambda shape=shape, config=config: new_language_model(shape, config.vocabulary),
+            _tokens(config.window),
+        )
+        yield Stage(
+            "nid_mia_benchmark",
+            f"width {width}, passes {passes}",
+            step,
+            passes * documents,
+            asked=candidates * _SCORED / config.window,
+            batch=config.batch_size,
+        )
+
+
+def _private_text(given: Parameters) -> Iterator[Stage]:
+    """Table 5 and Figure 5: Pythia-70m with DP, and its scores of all candidates."""
+    config = transformers.GPTNeoXConfig(**_PYTHIA_70M)
+    step = counted(
+        lambda: transformers.GPTNeoXForCausalLM(config), _tokens(given["document_tokens"])
+    )
+    sizes = [given["canaries"]] * len(given["target_epsilons"]) + given["canary_numbers"]
+    documents = [size + given["others"] for size in sizes]
+    candidates = max(given["cardinalities"])
+    yield Stage(
+        "nid_dp_audit",
+        f"{len(sizes)} fine-tunings with DP",
+        step,
+        given["epochs"] * sum(documents),
+        asked=2 * candidates * sum(sizes),
+        batch=round(given["share"] * max(documents)),
+        private=True,
+    )
+
+
+def _output_sets(given: Parameters) -> Iterator[Stage]:
+    """Figure 3: one model for each panel, epsilon and seed."""
+    step = _classifier(given["network"], group_norm=True)
+    (choice,) = given["choices"]
+    panels = [(f"{given['natural']:,} records", given["natural"], 0)]
+    panels += [(f"{count:,} canaries", count, given["others"]) for count in given["mislabelled"]]
+    models = given["seeds"] * len(given["epsilons"])
+    for name, records, others in panels:
+        members = records / 2 + others
+        yield Stage(
+            "output_set_dpsgd",
+            name,
+            step,
+            models * choice["epochs"] * members,
+            asked=models * (records + given["tested"]),
+            batch=512,
+            private=True,
+        )
+
+
+_TARGETS: Mapping[str, Callable[[Parameters], Iterator[Stage]]] = {
+    "panoramia_images": _images,
+    "panoramia_text": _text,
+    "epsilon_star_landscape": _landscape,
+    "nid_mia_benchmark": _identifiers,
+    "nid_dp_audit": _private_text,
+    "output_set_dpsgd": _output_sets,
+}
+"""The notebooks of the profile in the order in which `make gpu` runs them."""
