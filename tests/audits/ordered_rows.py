@@ -19,20 +19,25 @@ import torch
 from numpy.typing import NDArray
 from sklearn.naive_bayes import GaussianNB
 
-from paperlib import MembershipScores, audits, bounds
+from paperlib import MembershipScores, audits, bounds, core
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.features import FeaturesResult
 from paperlib.audits.language.corpus import corpus_identifiers
+from paperlib.audits.language.marks import audit_marks as audits_of_marks
+from paperlib.audits.language.marks import version_names
 from paperlib.audits.panoramia.audit import AuditData
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults
 from paperlib.audits.score_results import Audits
 from paperlib.bounds.claims.audit import audit_curve
 from paperlib.bounds.claims.curves import ClaimedCurve, gaussian_profile
+from paperlib.bounds.forgetting import audit_forgetting
 from paperlib.bounds.one_run.combine import rank_scores
 from paperlib.bounds.one_run.fair_coins import play_game
 from paperlib.bounds.output_sets.choices import ratio_scores
 from paperlib.bounds.ranks.detection import rank_limit_of_detection
+from paperlib.bounds.ranks.marks import audit_places
+from paperlib.core.coins import toss_versions
 from paperlib.generators.identifiers import generate_identifiers
 from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
 from tests.insertions import olmo, tokenizer
@@ -202,6 +207,86 @@ def epsilon(result: Any) -> float:
 
 def headline_epsilon(result: Any) -> float:
     return float(result.headline.epsilon)
+
+
+# ---------------------------------------------------------------- coins, pairs and versions
+
+NAMES = [f"r{number}" for number in range(SIZE)]
+
+
+def draw_tossed(seed: int, leaks: bool, step: float) -> Case:
+    """Losses by the names of records, in an order, joined to coins by name."""
+    coins = core.toss_coins(NAMES, seed=seed)
+    losses, _ = drawn_losses(seed, leaks=False)
+    losses = losses - 3.0 * (leaks & coins.included & (losses != 0))
+
+    def ordered(order: Order) -> Any:
+        values = losses[order] + _steps(step, SIZE)
+        by_name = dict(zip([NAMES[row] for row in order], values, strict=True))
+        scores = coins.scores(by_name, kind="losses")
+        return audits.audit_scores(scores, coins=coins, seed=seed)
+
+    return Case(coins.included, losses, ordered)
+
+
+def of_pairs(audit: Callable[[MembershipScores], Any]) -> Draw:
+    """Draws pairs of a forgotten record and one that was never seen; half of them are tied."""
+
+    def draw(seed: int, leaks: bool, step: float) -> Case:
+        rng = np.random.default_rng([seed, 8])
+        unseen = np.round(rng.normal(size=SIZE), 6)
+        differences = half_tied(np.round(rng.normal(size=SIZE), 6) - 2.0 * leaks, rng)
+
+        def ordered(order: Order) -> Any:
+            # A place in the first half counts against a forgotten record, a later one for it.
+            places = _steps(step, SIZE) - step * SIZE / 2
+            forgotten = unseen[order] + differences[order] + places
+            return audit(MembershipScores(forgotten, unseen[order], higher_means_member=False))
+
+        return Case(differences < 0, differences, ordered)
+
+    return draw
+
+
+def of_versions(audit: Callable[[MembershipScores], Any]) -> Draw:
+    """Draws losses of four versions of each text, the published one first; those of half of the
+    texts are tied.
+    """
+
+    def draw(seed: int, leaks: bool, step: float) -> Case:
+        rng = np.random.default_rng([seed, 9])
+        losses = rng.normal(size=(SIZE, 4))
+        losses[:, 0] -= 2.0 * leaks
+        losses[rng.permutation(SIZE)[: SIZE // 2]] = 0.0
+
+        def ordered(order: Order) -> Any:
+            places = _steps(step, SIZE) - step * SIZE / 2
+            published, others = losses[order, 0] + places, losses[order, 1:].ravel()
+            return audit(MembershipScores(published, others, higher_means_member=False))
+
+        return Case(losses.argmin(axis=1) == 0, losses[:, 0], ordered)
+
+    return draw
+
+
+def draw_marks(seed: int, leaks: bool, step: float) -> Case:
+    """Losses of all versions by their names, in an order, joined to the sealed draw by name."""
+    rng = np.random.default_rng([seed, 10])
+    texts: dict[str, str] = {}
+    names: list[list[str]] = []
+    for text in range(SIZE // 4):
+        versions = [f"Text {text:02d} says it in the words {words}." for words in "abcd"]
+        names.append(version_names(f"t{text}", versions))
+        texts.update(zip(names[-1], versions, strict=True))
+    coins = toss_versions(names, seed=seed)
+    losses = half_tied(rng.normal(size=len(texts)), rng)
+    losses = losses - 3.0 * (leaks & coins.included)
+
+    def ordered(order: Order) -> Any:
+        by_name = {coins.ids[row]: losses[row] for row in order}
+        return audits_of_marks(coins.scores(by_name, kind="losses"), coins, texts)
+
+    return Case(coins.included, half_tied(losses, rng), ordered)
 
 
 # ---------------------------------------------------------------- candidates and labels
@@ -691,6 +776,13 @@ ENTRIES: dict[str, Entry] = {
         has_twin=False,
         is_slow=True,
     ),
+    "audit_scores, coins": Entry(draw_tossed, headline_epsilon),
+    "audit_scores, forget": Entry(
+        of_pairs(lambda scores: audits.audit_scores(scores, design="forget")), headline_epsilon
+    ),
+    "audit_forgetting": Entry(of_pairs(audit_forgetting), epsilon),
+    "audit_places": Entry(of_versions(audit_places), epsilon),
+    "audit_marks": Entry(draw_marks, headline_epsilon, has_twin=False),
     "combine_runs": Entry(of_scores(several_runs), epsilon),
     "rank_scores": Entry(of_scores(of_ranked_shares), epsilon),
     "audit_clopper_pearson": Entry(

@@ -138,7 +138,9 @@ def place_p_values(scores: MembershipScores) -> tuple[float, float]:
     """
     # Twice a place is a whole number, also where tied versions share one.
     doubled = np.rint(2 * np.asarray(rankdata(-by_text(scores), axis=1))).astype(np.int64)
-    law = _law_of_sum([np.bincount(row) / row.size for row in doubled])
+    # In an order of their own, since that of the texts would decide how the sum is rounded.
+    sorted_places = sorted(np.sort(doubled, axis=1).tolist())
+    law = _law_of_sum([np.bincount(row) / len(row) for row in sorted_places])
     total = int(doubled[:, 0].sum())
     # Every term of a tail is rounded by a few units in the last place, once for each text.
     rounding = 1 + 1e-12 * len(doubled)
