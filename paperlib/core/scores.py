@@ -157,7 +157,7 @@ class MembershipScores:
         order = np.random.default_rng(seed).permutation(values.size)
         cut = round(fraction * values.size)
 
-        def part(indices: NDArray[np.int64]) -> MembershipScores:
+        def scores_at(indices: NDArray[np.int64]) -> MembershipScores:
             """The scores at these positions of the pooled ones, shape (k,); a ValueError without
             both sides.
             """
@@ -171,7 +171,7 @@ class MembershipScores:
                 higher_means_member=self.higher_means_member,
             )
 
-        return part(order[:cut]), part(order[cut:])
+        return scores_at(order[:cut]), scores_at(order[cut:])
 
     @classmethod
     def from_labels(

@@ -97,6 +97,9 @@ class Cache:
         checkpoint = self.path(config).with_suffix(".checkpoint")
 
         def computed() -> Mapping[str, Any]:
+            """What ``compute`` returns, with its checkpoint where the cache can be written, else in
+            a folder that is removed.
+            """
             if _is_writable(self.folder):
                 return compute(checkpoint)
             with temporary_folder(Path(tempfile.gettempdir()), "paperlib-") as folder:

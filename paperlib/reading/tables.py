@@ -398,11 +398,11 @@ def _arrays(
 
     def headers_in_memory(columns: Sequence[str]) -> dict[str, ArrayHeader]:
         """Type and shape of each array, where reading a header would save nothing."""
-        found: dict[str, ArrayHeader] = {}
+        in_memory: dict[str, ArrayHeader] = {}
         for name in columns:
             array = load(name)
-            found[name] = ArrayHeader(array.dtype, array.shape)
-        return found
+            in_memory[name] = ArrayHeader(array.dtype, array.shape)
+        return in_memory
 
     headers_of = headers or headers_in_memory
 

@@ -288,6 +288,7 @@ def fit(
     optimizer = make_optimizer(module, config)
 
     def step(records: Tensor) -> Tensor:
+        """One step on the records of these numbers, shape (B,); their mean loss, shape ()."""
         optimizer.zero_grad()
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
             logits = module(data.x[records])
@@ -480,6 +481,7 @@ def private_epochs(
     rate = config.sampling_rate(examples)
 
     def one_epoch(epoch: int) -> float:
+        """One epoch of steps on batches drawn at random; the mean loss of the records seen."""
         optimizer.generator = generator(config.seed, "noise", epoch, device)
         batches = poisson_batches(config.seed, epoch, examples, rate=rate, steps=steps)
         total: Any = 0.0

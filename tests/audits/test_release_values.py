@@ -160,7 +160,7 @@ def test_words_that_the_release_hardly_shares_with_the_records_are_refused_by_na
         assert refusal.code == RefusalCode.NOT_COMPARABLE
         hardly = f"release: column '{column}': hardly any released value, such as "
         assert refusal.sentence.startswith(hardly)
-        assert (compared.warnings, compared.doubts) == ((), ())
+        assert (compared.warnings, compared.uncertain) == ((), ())
     leaky = members.assign(born=strange["born"])  # a leak that other columns show is no answer
     document = audit_release(leaky, members, others, design="game").document()
     assert [refusal.code for refusal in document.refusals] == [RefusalCode.NOT_COMPARABLE]
@@ -290,7 +290,7 @@ def test_names_that_all_are_members_are_no_keys_though_all_else_is_written_other
     copied = members.assign(born=unlike).sample(frac=1, random_state=0)
     compared = alike(copied, [members, others])
     assert "name" in compared.release
-    assert compared.doubts[0].code == RefusalCode.NOT_COMPARABLE
+    assert compared.uncertain[0].code == RefusalCode.NOT_COMPARABLE
 
 
 def test_a_new_key_hides_no_copies_where_the_other_column_never_repeats_either():

@@ -230,13 +230,13 @@ def audit_release(
     if examples.are_units:
         notes = (*notes, words.ONE_ROW)
     # A leak that is shown is one, whatever else cannot be compared.
-    doubts = compared.doubts if result.epsilon == 0 else ()
+    uncertain = compared.uncertain if result.epsilon == 0 else ()
     return ReleaseAudit(
         result=replace(
             result,
             claim=f"{result.claim} {words.THE_PROCEDURE}",
             notes=(*result.notes, *notes),
-            refusals=(*result.refusals, *compared.refusals, *doubts),
+            refusals=(*result.refusals, *compared.refusals, *uncertain),
         ),
         scores=scores,
         rates=rates,

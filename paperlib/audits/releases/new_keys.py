@@ -188,8 +188,8 @@ def _nearer(distances: NDArray[Any], places: IntArray) -> FloatArray:
     """The share of records that are nearer to each row than the record of its place, equally near
     ones counted by half.
     """
-    own = distances[np.arange(len(places)), places][:, None]
-    return (distances < own).mean(axis=1) + (distances == own).mean(axis=1) / 2
+    to_its_record = distances[np.arange(len(places)), places][:, None]
+    return (distances < to_its_record).mean(axis=1) + (distances == to_its_record).mean(axis=1) / 2
 
 
 def _is_informed(released: "pd.Series[Any]", nearest: "pd.Series[Any]") -> bool:

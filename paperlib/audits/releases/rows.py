@@ -54,9 +54,8 @@ class Alike(NamedTuple):
     warnings: tuple[str, ...]  #: why a leak may be missed
     notes: tuple[str, ...] = ()  #: how values were read
     refusals: tuple[Refusal, ...] = ()  #: columns in which copies cannot be seen
-    doubts: tuple[
-        Refusal, ...
-    ] = ()  #: columns in which copies may not be seen: no leak is no answer
+    #: columns in which copies may not be seen: no leak is no answer
+    uncertain: tuple[Refusal, ...] = ()
 
 
 def alike(release: Rows, sides: Sequence[Rows], *, kept: str | None = None) -> Alike:
@@ -101,19 +100,19 @@ def _alike_tables(by_name: Mapping[str, pd.DataFrame], kept: str | None) -> Alik
     keys = [name for name in new_keys(release, pool) if name != kept]
     check_not_keys_alone(release, pool, keys)
     notes += tuple(_note_of_key(name, release[name], pool[name]) for name in keys)
-    doubts = {reading.column: words.read_in_several_ways(*reading) for reading in unclear}
-    doubts |= _doubts_of_keys(release[keys], pool[keys])
+    uncertain = {reading.column: words.read_in_several_ways(*reading) for reading in unclear}
+    uncertain |= _uncertain_keys(release[keys], pool[keys])
     release, pool = release.drop(columns=keys), pool.drop(columns=keys)
     others = _other_words(release, pool)
     strange = _strange_columns(release, pool)
-    doubts |= {name: warning for name, warning in strange.items() if name not in others}
+    uncertain |= {name: warning for name, warning in strange.items() if name not in others}
     return Alike(
         release,
         pool,
-        (*doubts.values(), *_numbered(release)),
+        (*uncertain.values(), *_numbered(release)),
         notes,
         _refusal(others),
-        _refusal(doubts),
+        _refusal(uncertain),
     )
 
 
@@ -151,7 +150,7 @@ def _note_of_key(name: object, released: "pd.Series[Any]", records: "pd.Series[A
     return words.left_out(name, int(released.dropna().isin(records.dropna()).sum()))
 
 
-def _doubts_of_keys(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
+def _uncertain_keys(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
     """Warnings that columns of text, left out as keys, may be none: their form is not that of the
     records.
     """
@@ -213,7 +212,7 @@ def _with_strange_values(
 ) -> Alike:
     """Rows that are no tables, with the warnings of tables that stand for them."""
     strange = _strange_columns(of_release, of_pool)
-    return Alike(release, pool, tuple(strange.values()), doubts=_refusal(strange))
+    return Alike(release, pool, tuple(strange.values()), uncertain=_refusal(strange))
 
 
 def _mean_table(images: NDArray[Any]) -> pd.DataFrame:

@@ -124,7 +124,7 @@ def audit_bayesian(
     if epsilon <= 0:
         flawless = ErrorCounts(0, counts.nonmembers, 0, counts.members)
         ceiling = posterior_quantile(2 * tail, flawless, delta=delta)
-        claim += test.said_of_zero(epsilon, ceiling)
+        claim += test.remark_on_zero(epsilon, ceiling)
     return BayesianResult(
         claim=claim,
         epsilon=epsilon,

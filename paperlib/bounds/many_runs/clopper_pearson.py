@@ -161,7 +161,7 @@ class FixedTest:
             "threshold": self.threshold,
         }
 
-    def said_of_zero(self, epsilon: float, ceiling: float) -> str:
+    def remark_on_zero(self, epsilon: float, ceiling: float) -> str:
         """What follows the claim of a bound of 0, with a space before it; "" for a larger one."""
         if epsilon > 0:
             return ""
@@ -319,7 +319,7 @@ def audit_clopper_pearson(
     ceiling = float(bound(0, counts.nonmembers, 0, counts.members))
     claim = clopper_pearson_claim(epsilon, delta, confidence, adjacency)
     return ClopperPearsonResult(
-        claim=claim + test.said_of_zero(epsilon, ceiling),
+        claim=claim + test.remark_on_zero(epsilon, ceiling),
         epsilon=epsilon,
         false_positive_upper=float(x),
         false_negative_upper=float(y),

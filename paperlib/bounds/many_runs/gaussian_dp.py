@@ -128,7 +128,7 @@ def audit_gaussian_dp(
     epsilon = float(gaussian_dp_epsilon(mu, delta))
     claim = gaussian_dp_claim(mu, epsilon, delta, confidence, adjacency)
     return GaussianDpResult(
-        claim=claim + test.said_of_zero(epsilon, ceiling),
+        claim=claim + test.remark_on_zero(epsilon, ceiling),
         epsilon=epsilon,
         mu=mu,
         false_positive_upper=float(x),

@@ -149,9 +149,9 @@ class Forecast:
         Raises:
             ValueError: A target that the attack does not show at any size.
         """
-        # By how much audits show more than `said` changes little with the size. So all that were
-        # simulated near the size that is sought help to find it, and each batch is simulated at the
-        # last answer.
+        # By how much audits show more than `bound_by_counts` changes little with the size. So all
+        # that were simulated near the size that is sought help to find it, and each batch is
+        # simulated at the last answer.
         self._check_reachable(target)
         rng = np.random.default_rng(self.seed)
         last = len(_SIZES) - 1
@@ -167,7 +167,7 @@ class Forecast:
             batch = range(len(simulated), len(simulated) + min(enough, _BATCH))
             simulated += self._simulated(total, batch, rng)
             missing = target - self._reached_by(self._near(simulated, total))
-            first = self._first(self.said(total) + missing)
+            first = self._first(self.bound_by_counts(total) + missing)
             if first is None and position == last:
                 raise self._not_shown(target)
             step = 1 + _STEP * _BATCH / len(simulated)  # steps that shrink settle
@@ -231,7 +231,7 @@ class Forecast:
         """Position of the smallest size of which the counts say ``aim``; None where no size is
         enough.
         """
-        position = bisect_left(_SIZES, aim, key=self.said)
+        position = bisect_left(_SIZES, aim, key=self.bound_by_counts)
         return position if position < len(_SIZES) else None
 
     def _count(self, total: int, times: int = 1) -> int:
@@ -279,7 +279,7 @@ class Forecast:
         """The audit as one of ``total`` examples would be by the counts; a bound of 0 stays 0."""
         if audit.size == total or audit.epsilon == 0:
             return audit
-        gain = self.said(total) - self.said(audit.size)
+        gain = self.bound_by_counts(total) - self.bound_by_counts(audit.size)
         return replace(audit, epsilon=max(audit.epsilon + gain, 0.0))
 
     @cached_property
@@ -295,15 +295,15 @@ class Forecast:
         return [AttackLaw(math.sqrt(2) * float(ndtri(min(auc, _LARGEST_AUC))))]
 
     @cached_property
-    def said(self) -> Callable[[int], float]:
-        """About what a share ``power`` of audits of a size shows, by the counts expected and some
-        luck.
+    def bound_by_counts(self) -> Callable[[int], float]:
+        """About what a share ``power`` of audits of a size shows, nats, by the counts expected and
+        some luck: a function of the number of examples.
         """
-        return cache(self._said)
+        return cache(self._bound_by_counts)
 
-    def _said(self, total: int) -> float:
-        """As `said`, computed anew: the bounds in nats if right guesses came in the numbers that a
-        law expects, with the same luck at every count.
+    def _bound_by_counts(self, total: int) -> float:
+        """As `bound_by_counts`, computed anew: the bound in nats if right guesses came in the
+        numbers that a law expects, with the same luck at every count.
         """
         # Bounds if right guesses came in the numbers expected of a law and the same luck at every
         # count.

@@ -290,10 +290,10 @@ def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple
     """A state with one part drawn from the prior, and half of the time with another shift; and the
     log ratio that a Metropolis step compares.
     """
-    part = int(rng.integers(3))  # spread, top or bottom
+    drawn_part = int(rng.integers(3))  # spread, top or bottom
     numbers, used = state.numbers.copy(), state.used.copy()
-    numbers[_PARTS[part]] = _of_prior(ends, rng)[_PARTS[part]]
-    used[part] = rng.random() < _CHANCES[part]
+    numbers[_PARTS[drawn_part]] = _of_prior(ends, rng)[_PARTS[drawn_part]]
+    used[drawn_part] = rng.random() < _CHANCES[drawn_part]
     numbers[0] += rng.normal() * 10 ** rng.uniform(*_SHIFT_SCALES) * (rng.random() < 0.5)
     # What is drawn from its own prior cancels out of the ratio; the prior of the shift is left.
     log_ratio = 0.5 * (state.numbers[0] ** 2 - numbers[0] ** 2) / _SHIFT_SD**2

@@ -97,7 +97,7 @@ def sweep_notebook(
         _show_results(units, path, {})
         return
     destination = (
-        None if workers == 0 else sweep_place(scheduler, workers=workers, said_by="--scheduler")
+        None if workers == 0 else sweep_place(scheduler, workers=workers, named_by="--scheduler")
     )
     _print_plan(units, destination)
     if dry_run:

@@ -283,7 +283,7 @@ def _row(results: DpResults, name: str) -> dict[str, Any]:
     row: dict[str, Any] = {"target": name}
     for column in ("epsilon", "epsilon_replacement", "train", "test", "gap"):
         row[column] = results.numbers[column][name]
-    means = results.one(name)
+    means = results.means_of(name)
     row["c_lb"] = means["c_lb"]
     row["c_plus_eps_lb"] = means["c_plus_eps_lb"]
     row["eps_tilde"] = means["value"]
@@ -304,7 +304,7 @@ def table_ten(results: DpResults) -> pd.DataFrame:
         names += gaps.sort_values(ascending=False, kind="stable").index.tolist()
     ours = pd.DataFrame([_row(results, name) for name in names])
     for auc in ("mia_auc", "baseline_auc"):
-        ours[auc] = [results.one(name)[auc] for name in names]
+        ours[auc] = [results.means_of(name)[auc] for name in names]
     # Of an epsilon's two trainings ours with the wider gap stands beside theirs with the wider one.
     ours["rank"] = [0, 1] * (len(names) // 2)
     both = ours.merge(_printed_ten(), on=["epsilon", "rank"], how="outer", sort=False)

@@ -49,7 +49,7 @@ class PanoramiaResults:
         """The rows of `means_over_games`, of all forms."""
         return pd.concat([audits.summary() for audits in self.forms.values()], ignore_index=True)
 
-    def one(
+    def means_of(
         self, target: str, audit: AuditName = "panoramia", *, form: str | None = None
     ) -> dict[str, float]:
         """Means over games of a target by the first search: the numbers of its row in the summary.
@@ -72,7 +72,7 @@ class PanoramiaResults:
         self, target: str, audit: AuditName = "panoramia", *, form: str | None = None
     ) -> float:
         """Mean eps-tilde, or epsilon, of a target by the first search, nats."""
-        return self.one(target, audit, form=form)["value"]
+        return self.means_of(target, audit, form=form)["value"]
 
     @property
     def trained(self) -> list[str]:
@@ -101,7 +101,7 @@ def table_three(results: PanoramiaResults, printed: Mapping[str, pd.DataFrame]) 
 
 def _bounds_of(results: PanoramiaResults, target: str) -> dict[str, object]:
     """A target's bounds by all audits, with their deviations over games."""
-    means = results.one(target)
+    means = results.means_of(target)
     row: dict[str, object] = {
         "target": target,
         "null": target in results.null,
@@ -113,7 +113,7 @@ def _bounds_of(results: PanoramiaResults, target: str) -> dict[str, object]:
     if "helpers" in results.forms:
         row["helpers_eps_tilde"] = results.value(target, form="helpers")
     for audit in AUDITS[1:]:
-        with_real_data = results.one(target, audit)
+        with_real_data = results.means_of(target, audit)
         row[audit] = with_real_data["value"]
         row[f"{audit}_sd"] = with_real_data["value_sd"]
     return row

@@ -312,7 +312,7 @@ def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools, r
     assert table["null"].tolist() == [False, False, True, False, True]
     name = "mlp-16 E30"
     assert table.loc[name, "eps_tilde"] == results.value(name)
-    assert table.loc[name, "rm_rn_auc"] == results.one(name, "rm_rn")["mia_auc"]
+    assert table.loc[name, "rm_rn_auc"] == results.means_of(name, "rm_rn")["mia_auc"]
     losses = {kind: pool.targets[name][:, 0] for kind, pool in pools.by_kind().items()}
     for kind, auc in (("generated", "auc_generated"), ("nonmembers", "auc_real")):
         wins = (losses["members"][:, None] < losses[kind]) + (

@@ -50,7 +50,7 @@ def test_rows_are_of_the_first_search_and_table_three_has_the_papers_own_numbers
     found = known()
     assert found.value("6 epochs") == 1.0
     assert found.value("6 epochs", "rm_rn", form="paper") == 1.5
-    assert found.one("null")["c_lb"] == 0.5
+    assert found.means_of("null")["c_lb"] == 0.5
     assert (found.trained, found.null) == (["1 epoch", "6 epochs"], ["null"])
     refused("2 epochs", found.value, "2 epochs")
     refused("o1", found.value, "null", "o1", form="paper")

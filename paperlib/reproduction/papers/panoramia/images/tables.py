@@ -132,7 +132,7 @@ def above_real(results: shared.PanoramiaResults) -> pd.DataFrame:
     columns = ["target", "null", "eps_tilde", "eps_tilde_sd", "rm_rn", "rm_rn_sd"]
     table = shared.table_three(results, {})[columns]
     return table.assign(
-        rm_rn_auc=[results.one(name, "rm_rn")["mia_auc"] for name in table["target"]],
+        rm_rn_auc=[results.means_of(name, "rm_rn")["mia_auc"] for name in table["target"]],
         auc_generated=[auc(name, "generated") for name in table["target"]],
         auc_real=[auc(name, "nonmembers") for name in table["target"]],
     )
