@@ -168,7 +168,7 @@ def epsilon_star_figure_01() -> Printed:
 
 def identifiers(table: int, *, subset: str = "pile") -> dict[str, tuple[float, int]]:
     """Printed percentages of the loss by side, each with its number of identifiers."""
-    rows = paper_table(f"nid_table{table:02d}").query("mia == 'loss'")
+    rows = paper_table(f"nid_table{table:02d}").query("mia == 'loss' and subset != 'average'")
     counts = paper_table("nid_table02")
     values: dict[str, tuple[float, int]] = {}
     for split in ("train", "test"):
