@@ -1,5 +1,6 @@
 """What may stand in the place of a cache's entry and is none: it is computed again."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,6 +57,8 @@ def lease_of_a_stranger(path: Path) -> None:
 FAULTS: dict[str, Callable[[Path], object]] = {
     "nothing": lambda path: path.write_bytes(b""),
     "one byte": lambda path: path.write_bytes(path.read_bytes()[:1]),
+    "ten bytes": lambda path: path.write_bytes(path.read_bytes()[:10]),
+    "a hundred bytes": lambda path: path.write_bytes(path.read_bytes()[:100]),
     "half": lambda path: path.write_bytes(path.read_bytes()[:4000]),
     "another entry": another_entry,
     "a link to nothing": link_to_nothing,
@@ -84,3 +87,13 @@ def test_a_folder_in_the_place_of_an_entry_is_named(tmp_path):
     cache.path(CONFIG).mkdir(parents=True)
     with pytest.raises(OutputError, match="the path is a folder; nothing was changed there"):
         cache.get(CONFIG, compute)
+
+
+def test_a_clock_that_was_set_back_keeps_nobody_waiting(tmp_path, monkeypatch):
+    cache = Cache(tmp_path)
+    cache.get(CONFIG, compute)
+    now = time.time
+    monkeypatch.setattr("time.time", lambda: now() - 10 * 365 * 86_400)
+    monkeypatch.setattr("time.sleep", lambda _: pytest.fail("waited"))
+    for config in (CONFIG, {"m": 5}):
+        np.testing.assert_array_equal(cache.get(config, compute)["x"], WHOLE)

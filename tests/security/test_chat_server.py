@@ -129,10 +129,72 @@ def test_an_answer_of_one_mebibyte_in_time_is_taken():
         refused("an answer of more than", ChatEndpoint(url=url, model="m"), "p")
 
 
-@pytest.mark.parametrize("reply", ['{"choices":' + "[" * 200_000, "[]", '{"choices": [3]}', "{"])
+@pytest.mark.parametrize(
+    "reply",
+    ['{"choices":' + "[" * 200_000, "[]", '{"choices": [3]}', '{"choices": []}', "{"],
+    ids=["brackets", "a list", "a number in it", "no choice", "half"],
+)
 def test_an_answer_of_another_form_is_one_line(reply):
     with serving(None, [(200, {}, reply)] * 6) as (url, _):
         refused("an answer of another interface, 6 times", ChatEndpoint(url=url, model="m"), "p")
+
+
+CONTENTS = {
+    "a number": ("12", "12"),
+    "a call of a tool": ('null, "tool_calls": []', ""),
+    "parts": ('[{"type":"text","text":"abc"}]', "abc"),
+    "half a character": ('"\\ud800 abc"', "abc"),
+    "no character": ('"\\u0000\\u2028 abc"', "abc"),
+}
+"""What an answer may hold in place of a text, as JSON, and what must stand in what is read."""
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_an_answer_that_holds_no_plain_text_is_text(name):
+    content, words = CONTENTS[name]
+    with serving(None, [(200, {}, f'{{"choices":[{{"message":{{"content":{content}}}}}]}}')]) as (
+        url,
+        _,
+    ):
+        text = ChatEndpoint(url=url, model="m")("p")
+    assert words in text
+    json.dumps(text).encode("ascii")
+
+
+WAITS = {"a number": "9" * 11, "no number": "\xb2", "a date": "Fri, 31 Dec 9999 23:59:59 GMT"}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_server_that_asks_to_wait_for_ever_is_given_up(monkeypatch, name):
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    with serving(None, [(429, {"Retry-After": WAITS[name]}, "")] * 6) as (url, _):
+        refused("status 429, 6 times; run again later", ChatEndpoint(url=url, model="m"), "p")
+    assert sum(pauses) <= 1_500
+
+
+def test_a_header_without_an_end_is_one_line():
+    with raw_server(HEAD + b"X: " + b"a" * 200_000 + b"\r\n\r\n") as (url, _):
+        refused("6 times; run again later", ChatEndpoint(url=url, model="m"), "p")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost@evil.com/v1",
+        "http://evil.com/v1",
+        "https://evil.com/v1?x",
+        "file:///etc/passwd",
+        "http://[::1]:1/v1",
+        "http://localhost.evil.com/v1",
+        "http://127.0.0.1.evil.com/v1",
+        "HTTP://EVIL/v1",
+        "https://",
+        "http://127.1/v1",
+    ],
+)
+def test_an_address_to_which_no_key_may_go_is_refused(url):
+    assert KEY not in refused("URL: expected", ChatEndpoint, url=url, model="m", key=KEY)
 
 
 @pytest.mark.parametrize("key", ["sk-\n", "a\r\nX-Evil: 1", "sk-ümlaut", "sk a", "\x00", "Ω"])
@@ -166,10 +228,12 @@ def test_a_key_that_the_server_repeats_is_in_no_answer_and_no_message(form):
         text = endpoint("p")
         assert (text.startswith("it is "), "..." in text) == (True, True)
         assert core.lower() not in text.lower()
-    with serving(None, [(400, {}, f"bad request {form}")]) as (url, _):
-        endpoint = ChatEndpoint(url=url, model="m", key=KEY)
-        message = refused("status 400", endpoint, "p")
-    assert (core.lower() in message.lower(), "..." in message) == (False, True)
+    for status in (400, 401):
+        with serving(None, [(status, {}, f"bad request {form}")]) as (url, _):
+            endpoint = ChatEndpoint(url=url, model="m", key=KEY)
+            message = refused(f"status {status}", endpoint, "p")
+        assert core.lower() not in message.lower()
+        assert ("..." in message) is (status == 400), "what a wrong key is told is not quoted"
 
 
 def test_a_short_key_takes_no_word_apart():

