@@ -52,42 +52,42 @@ class Place:
     With neither, it runs in ``workers`` local processes.
     """
 
-    said_by: str = SCHEDULER_VARIABLE
+    named_by: str = SCHEDULER_VARIABLE
     address: str = ""
     system: str = ""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     workers: int = 2
 
 
-def sweep_place(chosen: str = "", *, workers: int | None = None, said_by: str = "") -> Place:
+def sweep_place(chosen: str = "", *, workers: int | None = None, named_by: str = "") -> Place:
     """Read where a sweep shall run, without starting anything.
 
     Args:
-        chosen: A word as in `SCHEDULER_VARIABLE`, named by ``said_by``; empty for what that
-            variable says.
+        chosen: A word as in `SCHEDULER_VARIABLE`, from the option or variable ``named_by``; empty
+            for what that variable says.
         workers: Local processes or batch jobs, 1 or more; None takes one process for each GPU, or
             else for each core, and the number of jobs in the batch system's file, or else 1.
 
     Raises:
         ValueError: No such place, a file that cannot be read, or one that shares a job's GPUs.
     """
-    said_by = said_by if chosen else SCHEDULER_VARIABLE
+    named_by = named_by if chosen else SCHEDULER_VARIABLE
     word = (chosen or os.environ.get(SCHEDULER_VARIABLE, "")).strip()
     if word in ("", "local"):
-        return Place(said_by, workers=workers or len(visible_devices()) or _cores())
+        return Place(named_by, workers=workers or len(visible_devices()) or _cores())
     if word.startswith(_ADDRESSES):
-        return Place(said_by, address=word)
+        return Place(named_by, address=word)
     if word == "slurm":
-        return Place(said_by, "", "slurm", _options_of_jobs({}, said_by), workers or 1)
+        return Place(named_by, "", "slurm", _options_of_jobs({}, named_by), workers or 1)
     kind, _, path = word.partition(":")
     if not path or kind not in ("slurm", "jobqueue"):
         raise ValueError(
-            f"{said_by}: expected an address such as tcp://host:8786, local, slurm, "
+            f"{named_by}: expected an address such as tcp://host:8786, local, slurm, "
             f"slurm:file.yaml or jobqueue:file.yaml, got {word!r}"
         )
     needed = "slurm" if kind == "slurm" else ""
-    system, options, jobs = _read_batch_file(Path(path), said_by, needed)
-    return Place(said_by, "", system, _options_of_jobs(options, said_by), workers or jobs)
+    system, options, jobs = _read_batch_file(Path(path), named_by, needed)
+    return Place(named_by, "", system, _options_of_jobs(options, named_by), workers or jobs)
 
 
 def _cores() -> int:
@@ -97,7 +97,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _options_of_jobs(options: Mapping[str, Any], said_by: str) -> dict[str, Any]:
+def _options_of_jobs(options: Mapping[str, Any], named_by: str) -> dict[str, Any]:
     """Options of a batch system, with one thread a process; a ValueError where several processes
     would share a job's GPUs.
     """
@@ -105,7 +105,7 @@ def _options_of_jobs(options: Mapping[str, Any], said_by: str) -> dict[str, Any]
     directives = " ".join(map(str, options.get("job_extra_directives") or []))
     if processes > 1 and ("gpu" in directives or "gres" in directives):
         raise ValueError(
-            f"{said_by}: expected processes: 1 in a file that asks for GPUs, got {processes}: ask "
+            f"{named_by}: expected processes: 1 in a file that asks for GPUs, got {processes}: ask "
             "for one GPU a job, such as job_extra_directives: ['--gres=gpu:1'], and for more jobs"
         )
     # A process takes one call at a time, however many cores its job has.
@@ -162,7 +162,7 @@ def _connected(distributed: Any, scheduler: Place) -> Any:
         return distributed.Client(scheduler.address, timeout=_SECONDS_TO_CONNECT)
     except (OSError, TimeoutError) as error:
         raise ConnectionError(
-            f"{scheduler.said_by}: no Dask scheduler answers at {scheduler.address} ({error}); "
+            f"{scheduler.named_by}: no Dask scheduler answers at {scheduler.address} ({error}); "
             "start one with 'dask scheduler', or use processes of this machine"
         ) from None
 
@@ -236,7 +236,7 @@ def _batch_cluster(scheduler: Place) -> Iterator[Any]:
         try:
             cluster = cluster_type(**options)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{scheduler.said_by}: {scheduler.system}: {error}") from None
+            raise ValueError(f"{scheduler.named_by}: {scheduler.system}: {error}") from None
         yield stack.enter_context(cluster)
 
 
@@ -272,30 +272,30 @@ def _temporary_credentials(system: str) -> Iterator[Any]:
         yield Security(require_encryption=True, tls_ca_file=paths["ca_file"], **by_role)
 
 
-def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, dict[str, Any], int]:
+def _read_batch_file(path: Path, named_by: str, needed: str) -> tuple[str, dict[str, Any], int]:
     """System, options and jobs of dask-jobqueue's usual YAML, ``jobqueue: {slurm: …}``, and
     ``jobs: N``.
     """
-    content = _yaml_without_base_60(path, said_by)
+    content = _yaml_without_base_60(path, named_by)
     allowed = (needed,) if needed else (*_BATCH_SYSTEMS, "local")
     systems = content.get("jobqueue") if isinstance(content, dict) else None
     if not isinstance(systems, dict) or len(systems) != 1 or next(iter(systems)) not in allowed:
         raise ValueError(
-            f"{said_by}: {path} must hold one batch system below 'jobqueue', one of "
+            f"{named_by}: {path} must hold one batch system below 'jobqueue', one of "
             f"{', '.join(allowed)}"
         )
     jobs = content.get("jobs", 1)
     if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1:
         raise ValueError(
-            f"{said_by}: {path}: jobs: expected a whole number of at least 1, got {jobs!r}"
+            f"{named_by}: {path}: jobs: expected a whole number of at least 1, got {jobs!r}"
         )
     ((system, options),) = systems.items()
     if not isinstance(options, dict):
-        raise ValueError(f"{said_by}: {path}: {system}: expected options such as cores and memory")
+        raise ValueError(f"{named_by}: {path}: {system}: expected options such as cores and memory")
     return system, {name.replace("-", "_"): value for name, value in options.items()}, jobs
 
 
-def _yaml_without_base_60(path: Path, said_by: str) -> Any:
+def _yaml_without_base_60(path: Path, named_by: str) -> Any:
     """The content of a YAML file where 12:00:00 is the text that it says, not a number to base
     60.
     """
@@ -311,18 +311,18 @@ def _yaml_without_base_60(path: Path, said_by: str) -> Any:
     }
     try:
         if path.stat().st_size > _LONGEST_FILE:
-            raise ValueError(f"{said_by}: {path} holds more than {_LONGEST_FILE:,} bytes")
+            raise ValueError(f"{named_by}: {path} holds more than {_LONGEST_FILE:,} bytes")
         text = path.read_text(encoding="utf-8")
         depth = 0
         for event in yaml.parse(text, Loader=Loader):
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:  # building lists within lists takes ever longer
-                raise ValueError(f"{said_by}: {path} holds lists within lists; write them out")
+                raise ValueError(f"{named_by}: {path} holds lists within lists; write them out")
             if isinstance(event, yaml.AliasEvent):  # a few of which swell to a text without end
-                raise ValueError(f"{said_by}: {path} holds a reference; write out what it means")
+                raise ValueError(f"{named_by}: {path} holds a reference; write out what it means")
         return yaml.load(text, Loader=Loader)
     except (OSError, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
         raise ValueError(
-            f"{said_by}: {path} cannot be read: {' '.join(str(error).split())}"
+            f"{named_by}: {path} cannot be read: {' '.join(str(error).split())}"
         ) from None
