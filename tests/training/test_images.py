@@ -1,5 +1,7 @@
 """Training classifiers of images."""
 
+import copy
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,6 +15,7 @@ from paperlib.models.images.build import ImageArchitecture, as_input
 from paperlib.training import TrainingConfig, fit_dp
 from paperlib.training.fitting import CheckpointError, Saved, TrainingDiverged
 from paperlib.training.images import ImageTraining, augmented, fit_images, images_per_second
+from paperlib.training.language import check_layers
 from tests.interrupts import stopping
 from tests.refusals import refused
 
@@ -160,6 +163,41 @@ def test_a_gpu_trains_in_bfloat16_with_channels_last(compiled):
     assert image_logits(fitted.snapshots[4], X).device.type == "cpu"
     speeds = images_per_second(model.cpu(), X, Y, config=config)
     assert min(speeds.values()) > 0
+
+
+@pytest.mark.parametrize("name", ["wrn-16-4", "cnn4"])
+def test_ghost_clipping_of_convolutions_makes_the_steps_of_formed_gradients(name):
+    x = as_input(RNG.integers(0, 256, (12, 1, 16, 16)).astype(np.uint8))
+    config = TrainingConfig(
+        epochs=2, batch_size=4, learning_rate=0.05, clip_norm=1.0, noise_multiplier=0.3
+    )
+
+    def end(clip_norm=1.0, **options):
+        model = network(name=name, side=16, width=2, group_norm=True)
+        clipped = replace(config, clip_norm=clip_norm)
+        fitted = fit_dp(
+            model, x, np.arange(12) % 2, config=clipped, device="cpu", progress=False, **options
+        )
+        return flat(fitted.module), fitted.losses
+
+    (formed, losses), (ghost, again) = end(), end(ghost=True, at_once=3)
+    start = flat(network(name=name, side=16, width=2, group_norm=True))
+    assert (ghost - formed).norm() < 1e-4 * (formed - start).norm()
+    assert again == pytest.approx(losses, rel=1e-4)
+    other, _ = end(clip_norm=0.9, ghost=True)
+    assert (other - formed).norm() > 1e-2 * (formed - start).norm()
+
+
+def test_gradients_of_a_layer_that_ghost_clipping_does_not_know_are_formed():
+    config = TrainingConfig(epochs=1, batch_size=4, learning_rate=0.1, clip_norm=1.0)
+    grouped = nn.Conv2d(2, 2, 1, groups=2)
+    model = nn.Sequential(nn.Conv2d(1, 2, 1), grouped, nn.Flatten(), nn.Linear(32, 2))
+    refused("a Conv2d of groups", check_layers, model)
+    formed, by_norms = (
+        fit_dp(copy.deepcopy(model), as_input(X), Y, config=config, progress=False, ghost=ghost)
+        for ghost in (False, True)
+    )
+    assert flat(by_norms.module).equal(flat(formed.module))
 
 
 def test_gradients_in_parts_make_the_same_steps():

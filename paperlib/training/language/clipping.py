@@ -1,11 +1,12 @@
-"""Ghost clipping for transformers: the sum of clipped gradients, and no document's own gradient
-formed.
+"""Ghost clipping for transformers and networks of convolutions: the sum of clipped gradients, and
+no document's own gradient formed.
 
 A linear layer's gradient for one document is a sum over its tokens of outer products: of the loss's
 derivative by the output, and of the input. The square of its norm is a sum over pairs of tokens of
 products of two inner products, which needs tokens^2 numbers, not outputs x inputs. An embedding is
 a linear layer on one-hot inputs, so that a weight used as both (GPT-2's) is one sum of outer
-products, cross terms included.
+products, cross terms included. A convolution is a linear layer on the patches around the places of
+its output, which are to an image what tokens are to a document.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm
+from torch.nn.functional import group_norm, layer_norm, unfold
+from torch.nn.grad import conv2d_weight
 
 from paperlib.models.devices import fast_products
 
@@ -35,10 +37,35 @@ class _Outer:
 
 
 @dataclass(frozen=True, eq=False)
+class _Patches:
+    """A convolution's gradient for each image: its patches are cut where they are used, as those of
+    all layers together would fill the memory.
+    """
+
+    layer: nn.Conv2d
+    images: Tensor  # (images, inputs, height, width)
+    delta: Tensor  # derivative by the output, (images, outputs, height, width)
+
+    def outer(self) -> _Outer:
+        """The same as a sum over places of outer products."""
+        layer = self.layer
+        sizes: Any = (layer.kernel_size, layer.dilation, layer.padding, layer.stride)
+        patches = unfold(self.images, *sizes).transpose(1, 2)
+        return _Outer(self.delta.flatten(2).transpose(1, 2), patches)
+
+    def sum_of(self, factors: Tensor) -> Tensor:
+        """Sum over images, each times its factor, in the weight's shape."""
+        layer = self.layer
+        options: Any = {name: getattr(layer, name) for name in ("stride", "padding", "dilation")}
+        scaled = self.delta * factors[:, None, None, None]
+        return conv2d_weight(self.images, layer.weight.shape, scaled, **options)
+
+
+@dataclass(frozen=True, eq=False)
 class _Gradients:
     """Gradients of all documents: of weights as outer products, of vectors directly."""
 
-    weights: dict[nn.Parameter, list[_Outer]]
+    weights: dict[nn.Parameter, list[_Outer | _Patches]]
     vectors: dict[nn.Parameter, Tensor]
 
     def add_vector(self, parameter: nn.Parameter, gradients: Tensor) -> None:
@@ -57,6 +84,9 @@ class _Gradients:
             return factors @ self.vectors[parameter]
         total = torch.zeros_like(parameter)
         for use in self.weights.get(parameter, ()):
+            if isinstance(use, _Patches):
+                total += use.sum_of(factors)
+                continue
             columns = (use.columns * factors[:, None, None]).flatten(0, 1)
             if use.rows.is_floating_point():
                 total.addmm_(use.rows.flatten(0, 1).T, columns)
@@ -66,8 +96,8 @@ class _Gradients:
 
 
 def check_layers(model: nn.Module) -> None:
-    """Refuse a model that trains other layers than Linear, Conv1D (GPT-2's), Embedding and
-    LayerNorm.
+    """Refuse a model that trains other layers than Linear, Conv1D (GPT-2's), Conv2d, Embedding,
+    LayerNorm and GroupNorm.
 
     Raises:
         ValueError: Such a layer, or no weight to train.
@@ -79,9 +109,19 @@ def check_layers(model: nn.Module) -> None:
         if problem:
             raise ValueError(
                 "model: DP-SGD clips the gradient of each document, known for Linear, Conv1D, "
-                f"Embedding and LayerNorm; {name or 'the model itself'} is {problem}. Take another "
-                "model, or freeze such weights (requires_grad)"
+                "Conv2d, Embedding, LayerNorm and GroupNorm; "
+                f"{name or 'the model itself'} is {problem}. Take another model, or freeze such "
+                "weights (requires_grad)"
             )
+
+
+def has_known_layers(model: nn.Module) -> bool:
+    """Whether `check_layers` lets a model pass."""
+    try:
+        check_layers(model)
+    except ValueError:
+        return False
+    return True
 
 
 def add_clipped_gradients(
@@ -216,7 +256,11 @@ def _problem_of_kind(layer: nn.Module) -> str:
         return ""
     if type(layer) is nn.LayerNorm:
         return "" if len(layer.normalized_shape) == 1 else "a LayerNorm over several axes"
-    if type(layer) is nn.Linear or _is_conv1d(layer):
+    if type(layer) is nn.Conv2d:
+        is_plain = layer.groups == 1 and layer.padding_mode == "zeros"
+        is_plain = is_plain and not isinstance(layer.padding, str)
+        return "" if is_plain else "a Conv2d of groups, or with another padding than zeros"
+    if type(layer) in (nn.Linear, nn.GroupNorm) or _is_conv1d(layer):
         return ""
     return f"a {type(layer).__qualname__}"
 
@@ -231,6 +275,12 @@ def _add_use(gradients: _Gradients, use: _Use, delta: Tensor) -> None:
     """
     layer: Any = use.layer
     weight: Any = layer.weight
+    if isinstance(layer, nn.Conv2d | nn.GroupNorm):
+        _add_use_of_images(gradients, layer, use.input, delta)
+        return
+    if delta.ndim == 2:  # one place, as behind the last pooling of an image
+        delta = delta[:, None]
+        use = _Use(layer, use.input[:, None], use.output)
     delta = delta.flatten(1, -2)  # (documents, tokens, outputs)
     if weight.requires_grad and isinstance(layer, nn.LayerNorm):
         normal = layer_norm(use.input.flatten(1, -2), layer.normalized_shape, eps=layer.eps)
@@ -240,6 +290,22 @@ def _add_use(gradients: _Gradients, use: _Use, delta: Tensor) -> None:
     bias = getattr(layer, "bias", None)
     if bias is not None and bias.requires_grad:
         gradients.add_vector(bias, delta.sum(1))
+
+
+def _add_use_of_images(
+    gradients: _Gradients, layer: nn.Conv2d | nn.GroupNorm, images: Tensor, delta: Tensor
+) -> None:
+    """As `_add_use`, of images and ``delta`` whose channels stand before their places."""
+    weight: Any = layer.weight
+    bias: Any = layer.bias
+    if weight is not None and weight.requires_grad:
+        if isinstance(layer, nn.Conv2d):
+            gradients.weights.setdefault(weight, []).append(_Patches(layer, images, delta))
+        else:
+            normal = group_norm(images, layer.num_groups, eps=layer.eps)
+            gradients.add_vector(weight, (normal * delta).flatten(2).sum(2))
+    if bias is not None and bias.requires_grad:
+        gradients.add_vector(bias, delta.flatten(2).sum(2))
 
 
 def _outer(layer: Any, layer_input: Tensor, delta: Tensor) -> _Outer:
@@ -253,8 +319,9 @@ def _outer(layer: Any, layer_input: Tensor, delta: Tensor) -> _Outer:
     return _Outer(inputs, delta) if _is_conv1d(layer) else _Outer(delta, inputs)
 
 
-def _square_norms(uses: Sequence[_Outer]) -> Tensor:
+def _square_norms(several: Sequence[_Outer | _Patches]) -> Tensor:
     """Squared norms of the sums of all uses of one weight, shape (documents,)."""
+    uses = [use.outer() if isinstance(use, _Patches) else use for use in several]
     first = uses[0]
     if len(uses) == 1 and first.rows.is_floating_point():
         _, tokens, rows = first.rows.shape

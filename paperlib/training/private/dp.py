@@ -2,7 +2,10 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,8 +13,9 @@ from torch import nn
 
 from paperlib.models.devices import default_device
 from paperlib.training import fitting
-from paperlib.training.batches import check_examples
+from paperlib.training.batches import Examples, check_examples
 from paperlib.training.config import TrainingConfig
+from paperlib.training.language.clipping import add_clipped_gradients, has_known_layers
 
 
 def fit_dp(
@@ -26,8 +30,10 @@ def fit_dp(
     resume: bool = True,
     progress: bool = True,
     at_once: int | None = None,
+    ghost: bool = False,
 ) -> fitting.Fitted:
-    """Train one classifier with DP-SGD, forming every example's gradient.
+    """Train one classifier with DP-SGD: every example's gradient is formed, or with ``ghost`` its
+    norm alone.
 
     Guarantee:
         ``privacy_of(config, len(x))``, in exact arithmetic: the noise is drawn from torch's
@@ -40,6 +46,9 @@ def fit_dp(
         config: Settings with ``clip_norm`` that clip each example (``microbatches`` None).
         at_once: Most records whose gradients are in memory together, 1 or more; None takes a whole
             batch. The steps are the same but for rounding.
+        ghost: Ghost clipping where all weights are of layers Linear, Conv2d, GroupNorm, LayerNorm
+            and Embedding: less memory, and the same steps but for rounding. The first batch is
+            compared with autograd. Gradients of other models are formed.
 
     Raises:
         ValueError: Data that do not fit, a config without ``clip_norm`` or with microbatches, or a
@@ -59,9 +68,7 @@ def fit_dp(
             f"config: expected microbatches None (each example clipped by itself), "
             f"got {config.microbatches}; fit_ensemble clips averages of groups"
         )
-    from opacus import GradSampleModule  # takes seconds to import
-    from opacus.optimizers import DPOptimizer
-    from opacus.validators import ModuleValidator
+    from opacus.validators import ModuleValidator  # takes seconds to import
 
     device = default_device(device)
     module = fitting.as_module(module_or_widths, config).to(device)
@@ -70,32 +77,9 @@ def fit_dp(
     problems = ModuleValidator.validate(module.train(), strict=False)
     if problems:
         raise ValueError(f"module: expected layers that keep records apart; {problems[0]}")
-    per_example = GradSampleModule(module, loss_reduction="sum")
-    try:
-        private = DPOptimizer(
-            fitting.make_optimizer(module, config),
-            noise_multiplier=config.noise_multiplier,
-            max_grad_norm=config.clip_norm or 0.0,
-            expected_batch_size=config.expected_batch(len(data)),
-        )
-
-        def step(records: torch.Tensor) -> torch.Tensor:
-            """One step on the records of these numbers, their gradients clipped one by one; the sum
-            of losses.
-            """
-            total = torch.zeros((), device=device)  # of the losses
-            pieces = records.split(at_once or max(1, len(records)))
-            for number, piece in enumerate(pieces, 1):
-                private.zero_grad()
-                logits = per_example(data.x[piece])
-                loss = fitting.training_loss(logits, data.y[piece], reduction="sum")
-                loss.backward()
-                # Clipped gradients are summed until the last piece, which makes the step.
-                private.signal_skip_step(number < len(pieces))
-                private.step()
-                total += loss.detach()
-            return total
-
+    training = _Training(module, data, config, at_once)
+    by_norms = ghost and has_known_layers(module)
+    with (_ghost if by_norms else _formed)(training) as (private, step):
         one_epoch = fitting.private_epochs(private, config, len(data), data.y.device, step)
         checkpoints = fitting.Checkpoints(
             saved=fitting.checkpoint_of(checkpoint, module, data, config),
@@ -103,10 +87,100 @@ def fit_dp(
             epochs_between=checkpoint_every,
             resume=resume,
         )
+        losses = fitting.train_epochs(one_epoch, config, device, checkpoints, progress=progress)
+        return fitting.Fitted(module=module.eval(), config=config, losses=losses)
+
+
+@dataclass(frozen=True, eq=False)
+class _Training:
+    """What is trained on what, and most records in memory together, None for a whole batch."""
+
+    module: nn.Module
+    data: Examples
+    config: TrainingConfig
+    at_once: int | None
+
+    def optimizer(self, kind: Callable[..., Any]) -> Any:
+        """Opacus's optimizer of a kind, which adds the noise."""
+        return kind(
+            fitting.make_optimizer(self.module, self.config),
+            noise_multiplier=self.config.noise_multiplier,
+            max_grad_norm=self.config.clip_norm or 0.0,
+            expected_batch_size=self.config.expected_batch(len(self.data)),
+        )
+
+    def pieces(self, records: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Record numbers, (B,), cut into what is in memory together; one piece of an empty
+        batch.
+        """
+        return records.split(self.at_once or max(1, len(records)))
+
+    def losses(self, model: nn.Module, reduction: str, records: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy of the records of these numbers, (B,) with "none", or its sum."""
+        logits = model(self.data.x[records])
+        return fitting.training_loss(logits, self.data.y[records], reduction=reduction)
+
+
+_Steps = tuple[Any, Callable[[torch.Tensor], torch.Tensor]]
+"""An optimizer of Opacus, and a step on record numbers that returns the sum of their losses."""
+
+
+@contextmanager
+def _formed(training: _Training) -> Iterator[_Steps]:
+    """Steps by Opacus, which forms every record's gradient."""
+    from opacus import GradSampleModule
+    from opacus.optimizers import DPOptimizer
+
+    per_example = GradSampleModule(training.module, loss_reduction="sum")
+    try:
+        private = training.optimizer(DPOptimizer)
+
+        def step(records: torch.Tensor) -> torch.Tensor:
+            total = torch.zeros((), device=records.device)  # of the losses
+            pieces = training.pieces(records)
+            for number, piece in enumerate(pieces, 1):
+                private.zero_grad()
+                loss = training.losses(per_example, "sum", piece)
+                loss.backward()
+                # Clipped gradients are summed until the last piece, which makes the step.
+                private.signal_skip_step(number < len(pieces))
+                private.step()
+                total += loss.detach()
+            return total
+
         with warnings.catch_warnings():
             # Records need no gradient of their own, and torch says so at every first layer.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
-            losses = fitting.train_epochs(one_epoch, config, device, checkpoints, progress=progress)
-        return fitting.Fitted(module=module.eval(), config=config, losses=losses)
+            yield private, step
     finally:
         per_example.to_standard_module()
+
+
+@contextmanager
+def _ghost(training: _Training) -> Iterator[_Steps]:
+    """Steps by the norms of the records' gradients; the first batch is checked by autograd."""
+    from opacus.optimizers import DPOptimizerFastGradientClipping
+
+    private = training.optimizer(DPOptimizerFastGradientClipping)
+    checked = False
+
+    def step(records: torch.Tensor) -> torch.Tensor:
+        nonlocal checked
+        total = torch.zeros((), device=records.device)
+        for parameter in private.params:  # An empty batch is a step of noise alone.
+            parameter.grad = torch.zeros_like(parameter)
+        for piece in training.pieces(records) if len(records) else ():
+            losses = add_clipped_gradients(
+                training.module,
+                partial(training.losses, training.module, "none", piece),
+                len(piece),
+                clip_norm=training.config.clip_norm or 0.0,
+                check=not checked,
+            )
+            checked = True
+            total += losses.sum()
+        private.step()
+        private.zero_grad(set_to_none=True)
+        return total
+
+    yield private, step

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from paperlib.core import FloatArray, IntArray
+from paperlib.io import user_cache_folder
+from paperlib.io.budget import has_budget
+from paperlib.io.files import config_hash
 from paperlib.models import cross_entropy
 from paperlib.models.devices import default_device
 from paperlib.models.images import classifier_for, image_logits
@@ -205,7 +208,23 @@ def _trained_logits(
         group_norm=True,
         seed=model.seed,
     )
-    fit_dp(module, *members, config=config, at_once=_AT_ONCE, progress=False)
+    # Only a run that has to end in time is kept on the way, and one that goes on from it.
+    folder = user_cache_folder() / "checkpoints"
+    checkpoint = (
+        folder / f"{config_hash({'model': repr(model)})}.checkpoint" if has_budget() else None
+    )
+    fit_dp(
+        module,
+        *members,
+        config=config,
+        at_once=_AT_ONCE,
+        progress=False,
+        ghost=True,
+        checkpoint=checkpoint,
+        checkpoint_every=max(1, config.epochs),
+    )
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
     module.eval().to(default_device())
     on_records = image_logits(module, images.train_x[drawn.rows])
     return on_records, image_logits(module, images.test_x[: model.tested])

@@ -15,6 +15,7 @@ from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.core import MembershipScores
 from paperlib.io import read_result
+from paperlib.io.budget import UNTIL_VARIABLE, BudgetSpent
 from paperlib.io.files import RunResult, file_sha256, write_result
 from paperlib.reproduction.papers.measured import measured_table
 from paperlib.reproduction.papers.output_sets import dpsgd, dpsgd_models
@@ -82,7 +83,7 @@ def test_a_model_does_not_depend_on_those_trained_with_it_and_is_read_again(tmp_
     np.testing.assert_allclose(alone["loss"], first[models[1]]["loss"], rtol=1e-3, atol=1e-4)
 
 
-def test_members_alone_are_learned_without_noise_and_convolutions_trained_by_opacus():
+def test_members_alone_are_learned_without_noise_and_convolutions_are_trained():
     long, once = (dpsgd_models.Choice(epochs=epochs) for epochs in (120, 1))
     (answers,) = dpsgd_models.trained_answers(
         [model(epsilon=math.inf, width=64, filters=8, choice=long)]
@@ -97,6 +98,20 @@ def test_members_alone_are_learned_without_noise_and_convolutions_trained_by_opa
     )
     assert answers["loss"].shape == (20,)
     assert 0 < answers["guarantee"] <= 8
+
+
+def test_a_network_whose_time_is_over_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    twice = dpsgd_models.Choice(epochs=2, batches=2)
+    network = model(network="cnn", width=2, records=20, choice=twice)
+    (whole,) = dpsgd_models.trained_answers([network])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(UNTIL_VARIABLE, "1")
+    for _ in range(2):
+        with pytest.raises(BudgetSpent):
+            dpsgd_models.trained_answers([network])
+    (ended,) = dpsgd_models.trained_answers([network])
+    np.testing.assert_array_equal(ended["loss"], whole["loss"])
+    assert not list(tmp_path.rglob("*.checkpoint"))
 
 
 @pytest.fixture(scope="module")
