@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertLMHeadModel
 
 from paperlib import MembershipScores, audit_one_run, audit_texts, toss_coins
@@ -16,7 +17,7 @@ from paperlib.audits import audit_features
 from paperlib.audits.features import AdditiveModel
 from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, look_alikes, times_of
 from paperlib.audits.language.texts import TextsAudit
-from paperlib.models.language import train_tokenizer
+from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 from paperlib.reproduction.data.text.insertions import read_insertions
 from paperlib.reproduction.made_up.texts import write_insertions
 from tests.insertions import WORDS, olmo, tokenizer
@@ -247,3 +248,25 @@ def test_bad_input_is_refused_in_one_line(folder):
         "model: in it a token sees those behind it", audit_texts, bert, tokenizer(), rows, others
     )
     assert bert.training
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("brought", ["", "<|endoftext|>"])
+def test_start_tokens_that_stand_twice_are_a_fact_of_the_result_and_said_in_the_report(brought):
+    texts = [f"Order {n} went to house {n * 7 % 100}." for n in range(100, 160)]
+    np.random.default_rng(0).shuffle(texts)
+    reads = train_tokenizer(texts, 300, context=64)
+    start = (reads.bos_token, reads.bos_token_id)
+    reads._tokenizer.post_processor = TemplateProcessing(
+        single=f"{reads.bos_token} $A", special_tokens=[start]
+    )
+    config = LanguageModelConfig(width=16, layers=1, seed=0)
+    model = new_language_model(config, len(reads))
+    sides = [[brought + text for text in side] for side in (texts[:30], texts[30:])]
+    result = audit_texts(model, reads, *sides)
+    said = "60 of 60 texts began with start tokens twice"
+    assert result.started_twice == (60 if brought else 0)
+    assert (said in str(result)) == bool(brought)
+    document = result.document(subject="a model")
+    assert any(said in text for text in document.warnings) == bool(brought)
+    assert ("60 texts began with start tokens twice" in document.html()) == bool(brought)

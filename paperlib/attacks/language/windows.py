@@ -49,6 +49,10 @@ class Window:
     )
 
 
+class StartedTwiceWarning(UserWarning):
+    """Texts bring start tokens that the tokenizer puts before them, too; they are read once."""
+
+
 def check_texts(name: str, texts: Sequence[str]) -> list[str]:
     """Texts as a list; a ValueError that names ``name`` if there is none, or one is empty or no
     string.
@@ -252,7 +256,7 @@ def _read_once(rows: Sequence[_Row], special: _Special) -> list[_Row]:
         warnings.warn(
             f"{repeating:,} of {len(rows):,} texts began with start tokens twice, their own and "
             "the tokenizer's: they are read once",
-            UserWarning,
+            StartedTwiceWarning,
             stacklevel=4,
         )
     return kept
@@ -278,6 +282,14 @@ def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     special = _special_tokens(tokenizer)
     rows = _read_once(_alone(tokenizer, texts, special), special)
     return [tokens for tokens, _ in rows]
+
+
+def started_twice(tokenizer: Any, texts: Sequence[str]) -> int:
+    """How many texts bring start tokens that the tokenizer puts before them, too."""
+    special = _special_tokens(tokenizer)
+    rows = _alone(tokenizer, texts, special)
+    start = len(special.before)
+    return sum(_repeated(tokens[start:], special.before) > 0 for tokens, _ in rows)
 
 
 def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:

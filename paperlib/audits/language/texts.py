@@ -2,6 +2,7 @@
 it.
 """
 
+import warnings as python_warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from paperlib.attacks.language import score_texts
 from paperlib.attacks.language.completions import LearnedText
 from paperlib.attacks.language.scores import COMPARING, EXTRACTION
-from paperlib.attacks.language.windows import text_tokens
+from paperlib.attacks.language.windows import StartedTwiceWarning, started_twice, text_tokens
 from paperlib.audits.document import Answer, AuditDocument
 from paperlib.audits.features import audit_features
 from paperlib.audits.language.blind import (
@@ -58,10 +59,19 @@ class TextsAudit:
     suffixes: pd.Series | None = (
         None  #: with ``split``: log-probability of suffixes, NaN in short texts
     )
+    started_twice: int = 0  #: texts that bring start tokens which the tokenizer puts there, too
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is said of how the texts were read; empty where they were read as they are."""
+        if not self.started_twice:
+            return ()
+        return (words.started_twice(self.started_twice, len(self.scores)),)
 
     def __str__(self) -> str:
         answer = words.no_bound(self.refused) if self.audits is None else str(self.audits)
-        return f"{answer}\n\n{self.shown}"
+        remarks = "".join(f"\n\nWarning: {remark}" for remark in self.remarks)
+        return f"{answer}{remarks}\n\n{self.shown}"
 
     @property
     def shown(self) -> str:
@@ -122,6 +132,7 @@ class TextsAudit:
         fields = {"title": words.DOCUMENT_TITLE, **fields}
         if not isinstance(self.scores.index, pd.RangeIndex):
             fields["ids"] = self.scores.index.tolist()
+        log = (*log, *self.remarks)
         if self.audits is None:
             document = self._document_without_bound(log, fields)
         else:
@@ -269,18 +280,23 @@ def audit_texts(
     signals: dict[str, FloatArray] = {}
     if dates is not None:
         signals["the date"] = times_of(_beside("dates", dates, member))
-    frame = score_texts(
-        model,
-        tokenizer,
-        texts if written.learned is None else written.learned,
-        contexts=before,
-        reference=reference,
-        **_scoring_options(scoring, reference),
-    )
+    whole = _whole(texts, before)
+    is_read_once = isinstance(whole[0], str) and written.learned is None
+    with python_warnings.catch_warnings():
+        if is_read_once:  # the result holds it as a fact
+            python_warnings.simplefilter("ignore", StartedTwiceWarning)
+        frame = score_texts(
+            model,
+            tokenizer,
+            texts if written.learned is None else written.learned,
+            contexts=before,
+            reference=reference,
+            **_scoring_options(scoring, reference),
+        )
+        tokens = text_tokens(tokenizer, whole) if isinstance(whole[0], str) else whole
     frame.index = pd.RangeIndex(len(texts)) if names is None else pd.Index(names)
     suffixes = frame.pop(EXTRACTION) if EXTRACTION in frame else None
     check_choice("attack", attack, (*frame, LEARNED))
-    whole = _whole(texts, before)
     warnings = unknown("model", model, -frame["loss"].to_numpy()) + look_alikes(whole, member)
     if written.by_turns:
         warnings += (completions.BY_TURNS,)
@@ -288,7 +304,6 @@ def audit_texts(
         log_probs = _reference_log_probs(frame)
         signals["loss of the reference"] = log_probs
         warnings += unknown("reference", reference, -log_probs)
-    tokens = text_tokens(tokenizer, whole) if isinstance(whole[0], str) else whole
     blind = blind_table(tokens, member, signals, seed=options.get("seed", 0))
     refused = ""
     audits = None
@@ -299,7 +314,9 @@ def audit_texts(
         audits = replace(audits, reading=(*warnings, *audits.reading))
     rows = [{"attack": name, **quality(member, frame[name].to_numpy())} for name in frame]
     frame["member"] = member
-    return TextsAudit(frame, pd.DataFrame(rows), blind, attack, audits, refused, suffixes)
+    quality_of_all = pd.DataFrame(rows)
+    twice = started_twice(tokenizer, whole) if is_read_once else 0
+    return TextsAudit(frame, quality_of_all, blind, attack, audits, refused, suffixes, twice)
 
 
 def _check_options(attack: str, reference: Any, copies: int, options: ScoreOptions) -> None:

@@ -30,6 +30,14 @@ def with_copies(copies: int) -> str:
     return f"One example is one text with all its {copies} copies."
 
 
+def started_twice(count: int, total: int) -> str:
+    """That so many of all texts bring start tokens which the tokenizer puts there, too."""
+    return (
+        f"{count:,} of {total:,} texts began with start tokens twice, their own and the "
+        "tokenizer's: they were read once, as training should have read them"
+    )
+
+
 def no_bound(refused: str) -> str:
     """The headline where no bound is given, for the reason ``refused``."""
     return f"No bound: {refused}"
