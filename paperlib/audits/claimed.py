@@ -43,6 +43,25 @@ def claimed_curve(claimed: object) -> ClaimedCurve:
     raise ValueError(f"claimed: expected {_FORM}, an accountant or a ClaimedCurve, got {claimed!r}")
 
 
+def tested_curve(claimed: object, planned: str | None) -> ClaimedCurve | None:
+    """The curve that an audit tests, None for none.
+
+    Args:
+        claimed: As for `claimed_curve`, or None.
+        planned: What a sealed plan claims, "" where it claims no curve; None without a plan.
+
+    Raises:
+        ValueError: As for `claimed_curve`, or another claim than planned.
+    """
+    if planned is None:
+        return None if claimed is None else claimed_curve(claimed)
+    if claimed is not None and claimed != planned:
+        raise ValueError(
+            f"claimed: planned {planned or 'none'}; leave it out, as the plan names the curve"
+        )
+    return claimed_curve(planned) if planned else None
+
+
 def read_claimed_curve(path: str | Path) -> ClaimedCurve:
     """The curve of a table with the columns epsilon (nats) and delta, pairs that hold together.
 

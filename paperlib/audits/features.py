@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paperlib.audits.claimed import tested_curve
 from paperlib.audits.planned.sealed_plan import SealedPlan, record_facts
+from paperlib.bounds.claims.audit import CurveResult, check_adjacency, outcome_of
+from paperlib.bounds.claims.curves import ClaimedCurve
+from paperlib.bounds.claims.families import ClaimTest
 from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.fair_coins import (
     adjacency_of,
@@ -37,6 +41,7 @@ from paperlib.core.facts import NAMES_GIVEN
 from paperlib.core.near_rows import near_rows_share_coins, principal_axes
 from paperlib.core.options import Design
 from paperlib.core.results import AuditResult, table
+from paperlib.words.audits import claimed_curves
 from paperlib.words.audits import features as words
 from paperlib.words.claims import ceiling_note, lower_bound_claim, unit_sentence
 from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
@@ -196,10 +201,15 @@ class FeaturesResult(AuditResult):
     curve_guesses: IntArray
     curve_correct: IntArray
     curve_bound: FloatArray
+    claim_test: CurveResult | None = None  #: of a claimed curve; None where none is claimed
 
     @property
     def headline(self) -> str:
         return words.headline(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        test = self.claim_test
+        return {**super().to_dict(), "claim_test": None if test is None else test.to_dict()}
 
     @property
     def curve(self) -> "pd.DataFrame":
@@ -221,6 +231,7 @@ def audit_features(
     model: Classifier | None = None,
     unit: Sequence[Any] | None = None,
     plan: SealedPlan | None = None,
+    claimed: object = None,
 ) -> FeaturesResult:
     """Lower-bound epsilon from several signals per example, learning where to guess.
 
@@ -249,6 +260,8 @@ def audit_features(
         plan: What was planned for these coins: direction "higher", and as score the columns of a
             DataFrame, such as "late, early". Options that differ are refused, as are a seed and a
             model.
+        claimed: A whole trade-off curve that is tested on the same guesses, as one hypothesis, as
+            for `audit_scores`; the test is the result's ``claim_test``.
 
     Raises:
         ValueError: Features that are not finite, not one row per example, the membership or row
@@ -266,6 +279,9 @@ def audit_features(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("design", design, Design)
+    tested = tested_curve(claimed, None if plan is None else plan.claimed)
+    if tested is not None:
+        check_adjacency(tested, design)
     coins = membership if isinstance(membership, Coins) else None
     if plan is not None:
         options = {"delta": delta, "confidence": confidence, "design": design}
@@ -290,20 +306,22 @@ def audit_features(
         best.epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling
     )
     example = _example(coins, unit)
-    assumptions = sealed_assumptions(coins, plan)
+    learning = (THE_PROCEDURE, *sealed_assumptions(coins, plan))
+    reading = (
+        *records.warnings,
+        *coin_warnings(int(members.sum()), int((~members).sum()), design),
+    )
+    facts = record_facts(coins=coins, plan=plan, unit="" if unit is None else NAMES_GIVEN)
+    claim_test = None
+    if tested is not None:
+        test = ClaimTest(bets.right, members.size, 1 - confidence)
+        assumed = (*claimed_curves.learned_assumptions(design), *learning)
+        claim_test = _claim_test(test, tested, design, assumed, reading, facts)
     return FeaturesResult(
         claim=" ".join(filter(None, [claim, example])),
         condition=CONDITIONS[design],
-        assumptions=(
-            *score_assumptions(design),
-            words.learned_order(best.words),
-            THE_PROCEDURE,
-            *assumptions,
-        ),
-        warnings=(
-            *records.warnings,
-            *coin_warnings(int(members.sum()), int((~members).sum()), design),
-        ),
+        assumptions=(*score_assumptions(design), words.learned_order(best.words), *learning),
+        warnings=reading,
         notes=(ceiling_note(members.size, ceiling),),
         epsilon=best.epsilon,
         delta=delta,
@@ -316,7 +334,8 @@ def audit_features(
         adjacency=adjacency_of(design),
         design=design,
         direction="higher",
-        **record_facts(coins=coins, plan=plan, unit="" if unit is None else NAMES_GIVEN),
+        **facts,
+        claim_test=claim_test,
         curve_guesses=path.guesses[curve],
         curve_correct=path.correct[curve],
         curve_bound=best.bounds(curve),
@@ -331,12 +350,34 @@ class _Records(NamedTuple):
     warnings: tuple[str, ...]  #: of the coins and of copies
 
 
+def _claim_test(
+    test: ClaimTest,
+    claimed: ClaimedCurve,
+    design: Design,
+    assumptions: tuple[str, ...],
+    warnings: tuple[str, ...],
+    facts: dict[str, Any],
+) -> CurveResult:
+    """The test of a claimed curve on guesses in a learned order; ``facts`` are those of
+    `record_facts`.
+    """
+    return CurveResult(
+        **outcome_of(test, claimed, design),
+        condition=CONDITIONS[design],
+        assumptions=assumptions,
+        warnings=warnings,
+        adjacency=adjacency_of(design),
+        design=design,
+        direction="higher",
+        **facts,
+    )
+
+
 def _check_followed(
     plan: SealedPlan, coins: Coins | None, features: Any, options: dict[str, Any]
 ) -> None:
     """Refuse (ValueError) options, coins and columns of features other than planned."""
-    # A planned curve is tested on scores alone.
-    used = {**options, "kind": "scores", "guess": "adaptive", "claimed": None}
+    used = {**options, "kind": "scores", "guess": "adaptive"}
     if coins is not None and hasattr(features, "columns"):
         columns = [str(column) for column in features.columns if column != coins.column]
         used["score_column"] = ", ".join(columns)

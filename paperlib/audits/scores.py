@@ -5,13 +5,12 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Never, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, TypedDict, Unpack, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
-from paperlib.audits.claimed import claimed_curve
+from paperlib.audits.claimed import tested_curve
 from paperlib.audits.planned.sealed_plan import SealedPlan, record_facts
 from paperlib.audits.score_results import Audits
 from paperlib.bounds import (
@@ -22,7 +21,6 @@ from paperlib.bounds import (
     limit_of_detection,
 )
 from paperlib.bounds.claims.audit import audit_curve
-from paperlib.bounds.claims.curves import ClaimedCurve
 from paperlib.bounds.forgetting import audit_forgetting
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit
@@ -38,7 +36,10 @@ from paperlib.words.claims import unit_sentence
 from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
 from paperlib.words.designs import tie_warnings
 
-ById = Mapping[Any, Any] | pd.DataFrame
+if TYPE_CHECKING:
+    import pandas as pd
+
+ById: TypeAlias = "Mapping[Any, Any] | pd.DataFrame"
 """Values by id: a mapping, or a table with a column of ids."""
 
 Kind = Literal["scores", "losses"]
@@ -202,7 +203,7 @@ def _scores_of_values(
 
 
 def audit_losses(
-    members: ArrayLike | ById,
+    members: "ArrayLike | ById",
     nonmembers: ArrayLike | None = None,
     *,
     unit: tuple[Sequence[Any], Sequence[Any]] | None = None,
@@ -297,7 +298,7 @@ def audit_scores(
     ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
     unsorted = check_scores("scores", scores, *others)
-    curve = _claim(claimed, plan)
+    curve = tested_curve(claimed, None if plan is None else plan.claimed)
     check_choice("design", design, ScoreDesign)
     check_loaded(coins, plan)
     if design == "forget" or (coins is not None and coins.forget):
@@ -351,17 +352,6 @@ def audit_scores(
     facts = record_facts(coins=coins, plan=plan, unit=unit or "")
     stated = tuple(audit.with_claim(example, *assumptions, **facts) for audit in audits)
     return Audits(unsorted, stated, design, reading=reading, plan=plan, coins=coins, seed=seed)
-
-
-def _claim(claimed: object, plan: SealedPlan | None) -> ClaimedCurve | None:
-    """The claimed curve, None for no claim: that of a plan, which refuses (ValueError) another."""
-    if plan is None:
-        return None if claimed is None else claimed_curve(claimed)
-    if claimed is not None and claimed != plan.claimed:
-        raise ValueError(
-            f"claimed: planned {plan.claimed or 'none'}; leave it out, as the plan names the curve"
-        )
-    return claimed_curve(plan.claimed) if plan.claimed else None
 
 
 def _check_pairs(

@@ -18,13 +18,17 @@ from paperlib.audits import (
     candidate_features,
 )
 from paperlib.audits.candidate_features import learned_hits
-from paperlib.audits.features import LearnedOrder, learned_test
+from paperlib.audits.features import LearnedOrder, learned_bets, learned_test
 from paperlib.bounds import audit_one_run, audit_panoramia, audit_ranks
+from paperlib.bounds.claims.bets import highest_stake, limits_of
+from paperlib.bounds.claims.curves import gaussian_profile
+from paperlib.bounds.claims.families import ClaimTest
 from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold, sharp_share
 from paperlib.bounds.one_run.search import Hypothesis
 from paperlib.core import MembershipScores
 from paperlib.reproduction.validity.mechanisms import close_generator
+from tests.bounds.claims.test_claims import answers
 from tests.refusals import refused
 from tests.reproduction.validity.coverage import assert_rate_at_most
 
@@ -99,6 +103,39 @@ def worst(error, epsilon, *, generated=False):
             q * one + (1 - q) * zero, zero if generated else q * zero + (1 - q) * one
         )
     return float(error[0])
+
+
+def test_a_claim_is_not_refuted_too_often_in_a_learned_order():
+    epsilon, error = 0.3, 0.4
+    limits = limits_of([answers(epsilon)], EXAMPLES, error)
+    games, codes = all_games(LearnedOrder, False)
+    refuted = np.zeros(2**EXAMPLES)
+    refuted[codes] = [highest_stake(game.right, limits)[0] >= 1 for game in games]
+    assert 0 < worst(refuted, epsilon) <= error
+
+
+class Memory:
+    """A classifier that knows the rows it was fitted on, and no others."""
+
+    def fit(self, X, y):
+        self._known = dict(zip(X[:, 0], y, strict=True))
+        return self
+
+    def predict_proba(self, X):
+        chance = np.array([float(self._known.get(value, 0.5)) for value in X[:, 0]])
+        return np.column_stack([1 - chance, chance])
+
+
+@pytest.mark.parametrize(("order", "refuted"), [(LearnedOrder, False), (Peeking, True)])
+def test_features_that_tell_nothing_refute_no_claim_but_in_the_order_of_a_twin_that_peeks(
+    order, refuted
+):
+    rng = np.random.default_rng(2)
+    features, members = rng.normal(size=(200, 2)), rng.random(200) < 0.5
+    learned = order(features, members, Memory(), rng)
+    bets = learned_bets(ends_of(features[:, 0]), learned, members, rng)
+    test = ClaimTest(bets.right, members.size, 0.05)
+    assert test.refutes(gaussian_profile(0.5)) == refuted
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])

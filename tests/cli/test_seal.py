@@ -87,6 +87,19 @@ def test_no_answer_is_verified_as_none(planned, command, slope, reason):
     assert re.findall("Warning: .*", out) == [f"Warning: {seed_warnings(COINS)[0]}"]
 
 
+def test_the_plan_of_a_receipt_steers_no_terminal(planned, command):
+    """Notes that would clear the screen, write a number and hide what follows."""
+    write_plan(notes="")
+    text = Path("plan.yaml").read_text()
+    false = '"\\e[2J\\e[1;1Hepsilon = 0.001, gate passed\\e[8m"'
+    Path("plan.yaml").write_text(text.replace("notes: ''", f"notes: {false}"))
+    assert command("seal", "plan.yaml")[0] == 0
+    assert command.line(f"{AUDIT} --delta 1e-5 --losses --output page.html")[0] == 3
+    code, out, error = command("verify", "page.html")
+    assert (code, "\x1b" in out + error) == (3, False)
+    assert "\\x1b[2J\\x1b[1;1Hepsilon = 0.001, gate passed\\x1b[8m" in out
+
+
 def test_python_follows_a_plan_as_the_command_does(planned):
     plan = SealedPlan.load("plan.sealed.json")
     by_file = audit("scores.csv", coins=COINS, plan=plan)
@@ -244,10 +257,18 @@ def test_an_audit_of_features_follows_a_plan():
         (frame, {"seed": 1}, "plan: it settles neither a seed nor a model"),
         (frame, {"plan": lower}, "kind: planned losses"),
         (frame, {"plan": members}, "guess: "),
-        (frame, {"plan": curve}, "claimed: planned gaussian"),
+        (frame, {"plan": curve, "claimed": "gaussian(mu=0.5)"}, "claimed: planned gaussian"),
+        (frame, {"claimed": "gaussian(mu=0.5)"}, "claimed: planned none"),
     ):
         with pytest.raises(ValueError, match=message):
             audit_features(features, coins, **{"plan": plan, **options})
+    tested = audit_features(frame, coins, plan=curve)
+    assert tested.epsilon == result.epsilon
+    assert tested.claim_test.refuted
+    assert tested.claim_test.plan == curve.hash
+    assert tested.claim_test.p_value < 1e-3
+    assert json.loads(json.dumps(tested.to_dict()))["claim_test"]["refuted"]
+    assert result.claim_test is None
     with pytest.raises(ValueError, match="plan: it names coins; give their file"):
         audit_features(frame[["late", "early"]], coins.included, plan=plan)
 

@@ -106,6 +106,16 @@ def assumptions(design: Design) -> tuple[str, ...]:
     )
 
 
+def learned_assumptions(design: Design) -> tuple[str, ...]:
+    """Conditions of the test of a claimed curve in a learned order, without the procedure."""
+    return (
+        *score_assumptions(design),
+        "which example is guessed next, and which is only looked at, depends on nothing but the "
+        "features and the coins revealed before it",
+        "the claim was fixed before the features were seen",
+    )
+
+
 def runs_assumptions(design: Design, planned: int | None) -> tuple[str, ...]:
     """Conditions of the test of a claimed curve on several runs."""
     search = "guesses of all runs merged by their rank within each run"
