@@ -2,6 +2,7 @@
 of them.
 """
 
+import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -495,12 +496,14 @@ class Coins:
 
 
 def _names(ids: Iterable[Any]) -> list[str]:
-    """Ids as text; a ValueError for an empty one."""
+    """Ids as text; a ValueError for an empty one, and for one mapping under two names."""
     if hasattr(ids, "columns") or isinstance(ids, str | bytes | set | frozenset):
         raise ValueError(
             f"ids: expected a list of names, or a table's column, got a {type(ids).__name__}"
         )
-    names = list(map(_name, ids))
+    identifiers = list(ids)
+    names = list(map(_name, identifiers))
+    _check_one_name_each(identifiers, names)
     if not names:
         raise ValueError("ids: there are no records")
     if "" in names:
@@ -509,6 +512,23 @@ def _names(ids: Iterable[Any]) -> list[str]:
             "drop these rows"
         )
     return names
+
+
+def _check_one_name_each(identifiers: Sequence[Any], names: Sequence[str]) -> None:
+    """Refuse (ValueError) mappings, such as chats, of one content with keys in two orders.
+
+    Their names would differ, and each would have a coin of its own: copies that give each other
+    away. Coins that were sealed hold these names, so that the names stay as they are.
+    """
+    name_of: dict[str, str] = {}
+    for identifier, name in zip(identifiers, names, strict=True):
+        if isinstance(identifier, Mapping):
+            content = json.dumps(identifier, sort_keys=True, default=str)
+            if name_of.setdefault(content, name) != name:
+                raise ValueError(
+                    f"ids: two records hold the same with keys in another order, such as "
+                    f"{name[:60]!r}; keep one of each, or name records by an id"
+                )
 
 
 def _name(identifier: Any) -> str:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from paperlib.core import Coins, MembershipScores, toss_coins
+from paperlib.core.coins import toss_pairs
 from paperlib.io import open_records
 from paperlib.reading import read_scores
 from paperlib.words.coins import one_example, seed_warnings
@@ -300,3 +301,15 @@ def test_ids_of_other_types_in_parquet_are_joined_as_they_were_tossed(tmp_path):
         pd.DataFrame({"id": ids, "loss": np.arange(30.0)}).to_parquet(tmp_path / "a.parquet")
         coins = toss_coins(open_records(str(tmp_path / "a.parquet")).cells("id"), seed=0)
         assert len(read_scores(tmp_path / "a.parquet", coins=coins).scores) == 30
+
+
+def test_chats_of_one_content_with_keys_in_another_order_are_one_record():
+    turn = {"role": "user", "content": "Where is it?"}
+    chats = [{"messages": [turn]}, {"messages": [{"role": "user", "content": "Here."}]}]
+    again = {"messages": [dict(reversed(turn.items()))]}
+    for toss in (toss_coins, toss_pairs):
+        refused("ids: two records hold the same with keys in another order", toss, [*chats, again])
+    coins = toss_coins(chats, seed=0)
+    # No score of it is taken for another record's: it has no coin.
+    refused("ids have no coin", coins.join, [again, chats[1]], [0.0, 1.0])
+    assert coins.join(chats[::-1], [0.0, 1.0]).tolist() == [1.0, 0.0]
