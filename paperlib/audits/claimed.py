@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from paperlib.bounds.claims.curves import (
 )
 from paperlib.core.checks import check_at_least, check_in
 from paperlib.reading.frames import read_frames
+
+if TYPE_CHECKING:
+    from paperlib.audits.planned.sealed_plan import SealedPlan
 
 _CALL = re.compile(r"\s*gaussian\s*\((?P<arguments>[^()]*)\)\s*")
 _FORM = "gaussian(sigma=1.0, q=0.01, steps=1000) or gaussian(mu=0.5)"
@@ -43,23 +46,23 @@ def claimed_curve(claimed: object) -> ClaimedCurve:
     raise ValueError(f"claimed: expected {_FORM}, an accountant or a ClaimedCurve, got {claimed!r}")
 
 
-def tested_curve(claimed: object, planned: str | None) -> ClaimedCurve | None:
+def tested_curve(claimed: object, plan: "SealedPlan | None") -> ClaimedCurve | None:
     """The curve that an audit tests, None for none.
 
     Args:
         claimed: As for `claimed_curve`, or None.
-        planned: What a sealed plan claims, "" where it claims no curve; None without a plan.
+        plan: The sealed plan that is followed, which may name a curve; None without one.
 
     Raises:
         ValueError: As for `claimed_curve`, or another claim than planned.
     """
-    if planned is None:
+    if plan is None:
         return None if claimed is None else claimed_curve(claimed)
-    if claimed is not None and claimed != planned:
+    if claimed is not None and claimed != plan.claimed:
         raise ValueError(
-            f"claimed: planned {planned or 'none'}; leave it out, as the plan names the curve"
+            f"claimed: planned {plan.claimed or 'none'}; leave it out, as the plan names the curve"
         )
-    return claimed_curve(planned) if planned else None
+    return claimed_curve(plan.claimed) if plan.claimed else None
 
 
 def read_claimed_curve(path: str | Path) -> ClaimedCurve:

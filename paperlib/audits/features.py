@@ -279,7 +279,7 @@ def audit_features(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("design", design, Design)
-    tested = tested_curve(claimed, None if plan is None else plan.claimed)
+    tested = tested_curve(claimed, plan)
     if tested is not None:
         check_adjacency(tested, design)
     coins = membership if isinstance(membership, Coins) else None

@@ -298,7 +298,7 @@ def audit_scores(
     ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
     unsorted = check_scores("scores", scores, *others)
-    curve = tested_curve(claimed, None if plan is None else plan.claimed)
+    curve = tested_curve(claimed, plan)
     check_choice("design", design, ScoreDesign)
     check_loaded(coins, plan)
     if design == "forget" or (coins is not None and coins.forget):
