@@ -148,7 +148,8 @@ def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[I
         shown_members = int(rng.binomial(total, 0.5))
     if shown_members in (0, total):
         raise ValueError(
-            f"{name}: {total} examples are too few for a privacy game; all coins fell on one side"
+            f"{name}: {total} examples are too few for a privacy game; all coins fell on one side: "
+            "bring more of the smaller side, or choose another seed"
         )
     return rng.permutation(members)[:shown_members], rng.permutation(nonmembers)[
         : total - shown_members
