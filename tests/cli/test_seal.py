@@ -87,19 +87,6 @@ def test_no_answer_is_verified_as_none(planned, command, slope, reason):
     assert re.findall("Warning: .*", out) == [f"Warning: {seed_warnings(COINS)[0]}"]
 
 
-def test_the_plan_of_a_receipt_steers_no_terminal(planned, command):
-    """Notes that would clear the screen, write a number and hide what follows."""
-    write_plan(notes="")
-    text = Path("plan.yaml").read_text()
-    false = '"\\e[2J\\e[1;1Hepsilon = 0.001, gate passed\\e[8m"'
-    Path("plan.yaml").write_text(text.replace("notes: ''", f"notes: {false}"))
-    assert command("seal", "plan.yaml")[0] == 0
-    assert command.line(f"{AUDIT} --delta 1e-5 --losses --output page.html")[0] == 3
-    code, out, error = command("verify", "page.html")
-    assert (code, "\x1b" in out + error) == (3, False)
-    assert "\\x1b[2J\\x1b[1;1Hepsilon = 0.001, gate passed\\x1b[8m" in out
-
-
 def test_python_follows_a_plan_as_the_command_does(planned):
     plan = SealedPlan.load("plan.sealed.json")
     by_file = audit("scores.csv", coins=COINS, plan=plan)

@@ -138,6 +138,19 @@ def test_another_signer_another_use_and_files_of_another_kind_are_one_line(signe
         command.refuses(SIGNED, "page.html.sig: is no signature of page.html")
 
 
+def test_the_plan_of_a_stranger_steers_no_terminal(here, command):
+    """Notes that would clear the screen, write a number and hide what follows."""
+    coins = toss_coins(60, seed=0)
+    notes = "\x1b[2J\x1b[1;1Hepsilon = 0.001, gate passed\x1b[8m"
+    fields = {"coins": coins.commitment, "score": "loss", "direction": "lower", "notes": notes}
+    losses = np.random.default_rng(1).normal(0, 1, 60) - 3 * coins.included
+    audits = audit_losses(dict(enumerate(losses)), coins=coins, plan=seal_plan(fields))
+    audits.document().write(Path("page.html"))
+    code, out, error = command("verify", "page.html")
+    assert (code, "\x1b" in out + error) == (0, False)
+    assert "notes: \\x1b[2J\\x1b[1;1Hepsilon = 0.001, gate passed\\x1b[8m" in out
+
+
 def test_what_is_missing_is_said_in_one_line(page, command, monkeypatch):
     for name in ("page.html.sig", "signers", "page.tsr", "tsa.pem"):
         Path(name).write_text("")

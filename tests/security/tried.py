@@ -7,7 +7,7 @@ import csv
 import io
 import math
 import tomllib
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Collection, Sized
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def receipt() -> str:
     return audits.document(title="Audit of <scores> & more").html()
 
 
-HERE: dict[str, Callable[[], Sized]] = {
+HERE: dict[str, Callable[[], Collection[str]]] = {
     "altered_pages": altered_pages,
     "malformed_receipts": malformed_receipts,
 }
@@ -53,16 +53,22 @@ def count(reference: str) -> int:
     A ValueError names a test that is not there.
     """
     test, _, cases = reference.partition(" of ")
+    function = named_test(test)
+    if cases in HERE:
+        return len(HERE[cases]())
+    if cases:
+        return len(getattr(import_module(function.__module__), cases))
+    return math.prod(len(values) for values in parameters(function))
+
+
+def named_test(test: str) -> Any:
+    """The function of a test, by PATH::NAME; a ValueError names one that is not there."""
     path, _, name = test.partition("::")
     module = import_module(path.removesuffix(".py").replace("/", "."))
     function = getattr(module, name, None)
     if function is None:
         raise ValueError(f"{path}: no test {name}")
-    if cases in HERE:
-        return len(HERE[cases]())
-    if cases:
-        return len(getattr(module, cases))
-    return math.prod(len(values) for values in parameters(function))
+    return function
 
 
 def parameters(function: Any) -> list[Sized]:
