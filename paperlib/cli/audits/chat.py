@@ -73,7 +73,7 @@ def audit_chat(
     """Audit a model behind an address by its answers alone.
 
     The question is which identifiers of a corpus (hashes, ...) it completes. Only the text before
-    each identifier and its first digits are sent to the address. No losses are read; it has no --on.
+    each identifier and its first digits are sent to the address. It reads no losses: no --on.
     """
     from paperlib.audits import audit_chat, chat_questions
     from paperlib.audits.language.endpoint import ANSWER_TOKENS, ChatEndpoint
