@@ -27,6 +27,7 @@ ALLOWED = {
     "hub_models": "Pythia-70m at the places of models of up to 12 billion parameters",
     "insertions": "the same",
     "insertions_reference": "the same",
+    "natural": "the tokenizer of Pythia cannot be made up",
     "size": "the name of a set of counts: the paper's models with few rows, epochs and games",
 }
 

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from paperlib.core.checks import check_in
 from paperlib.io.budget import UNTIL_VARIABLE, BudgetSpent
 from paperlib.reproduction import running
 from paperlib.reproduction.cli.options import Notebook, Profile
@@ -120,7 +119,8 @@ def run(
 
 def _check_minutes(minutes: float, *, is_aside: bool) -> None:
     """Refuse a time that is none, and one for runs that the book keeps."""
-    check_in("(0, inf)", "--minutes", minutes)
+    if not 0 < minutes < float("inf"):
+        raise ValueError(f"--minutes: expected a number above 0, got {minutes}")
     if not is_aside:
         raise ValueError("--minutes: expected one run, without --all, --book and --seed")
 
