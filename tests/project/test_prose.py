@@ -7,6 +7,7 @@ from math import exp
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
@@ -19,6 +20,7 @@ from paperlib.bounds.ranks import p_values
 from paperlib.core import round_down
 from paperlib.reproduction.exhibits import paper_table, paper_tables
 from paperlib.reproduction.papers.verdict.evidence import rules
+from paperlib.reproduction.validity.claimed_levels import EXAMPLES, SIMULATIONS
 from paperlib.reproduction.validity.coverage import ValidityConfig
 from tests.bounds.test_tails import naive_p_value
 
@@ -134,6 +136,26 @@ CHOSEN = {
     ],  # rows of randhie; rows of the timed training
 }
 """Page to sizes that code or data fix."""
+
+
+def level_rows() -> str:
+    """The rows of the committed table of levels as the page on claimed curves shows them."""
+    table = pd.read_csv(ROOT / "book" / "measured" / "estimates" / "claimed_levels.csv")
+    lines = []
+    for name, sizes in table.groupby("mechanism", sort=False):
+        shown = [
+            f"{row['refuted']} [{100 * row['low']:.2f}, {100 * row['high']:.2f}]"
+            for row in sizes.to_dict("records")
+        ]
+        lines.append(f"| {' | '.join([str(name), *shown])} |")
+    return " ".join(lines)
+
+
+COMPUTED["whole_curve.md"] = [
+    ("{}", level_rows),
+    ("was audited {} times", lambda: f"{SIMULATIONS:,}"),
+    ("| mechanism | {} examples |", lambda: " examples | ".join(f"{m:,}" for m in EXAMPLES)),
+]
 
 
 @pytest.mark.parametrize("page", COMPUTED)
