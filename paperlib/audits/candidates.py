@@ -22,7 +22,9 @@ class CandidateScores:
     groups: IntArray
 
     def of(self, attack: str, group: int | None = None) -> FloatArray:
-        """Scores of one attack, of one group or of all, shape (n, 1 + c)."""
+        """Scores of one attack, of one group or of all, shape (n, 1 + c), without a row for a group
+        that has none; a ValueError for an attack that is not among them.
+        """
         rows = slice(None) if group is None else self.groups == group
         return self.values[rows, :, self.attacks.index(attack)]
 

@@ -34,8 +34,11 @@ def near_rows_share_coins(rows: FloatArray, member: Flags, chances: FloatArray) 
 
     Args:
         rows: Features, shape (n, d), finite.
-        member: Of the same rows, shape (n,).
+        member: Whether each row is a member, shape (n,).
         chances: Of membership, by a smooth model of the features, shape (n,).
+
+    Returns:
+        False, too, for fewer than 100 rows, which tell nothing.
     """
     if len(rows) < _FEWEST_ROWS:
         return False
@@ -81,14 +84,29 @@ def _around_one(space: FloatArray) -> IntArray:
 def _sides_agree(
     space: FloatArray, member: Flags, chances: FloatArray, rng: np.random.Generator
 ) -> bool:
-    """Whether sides of nearest neighbours agree beyond the chances, and beyond tossed coins."""
+    """Whether sides of nearest neighbours agree beyond the chances, and beyond tossed coins.
+
+    A parametric bootstrap. The chance of each row is fitted to the sides around it, and the sides
+    are tossed again by these chances, 40 times. Agreement is the sum over pairs of neighbours of
+    the products of their residuals, side less chance. It is too large where it is more than five
+    standard deviations above its mean among the tossed sides, and this excess is more than a
+    correlation of 0.15, for one nearest neighbour or for four.
+
+    Args:
+        space: Places of the rows, shape (n, features).
+        member: Whether each row is a member, shape (n,).
+        chances: Of membership, by a smooth model of the features, shape (n,).
+        rng: For the sides that are tossed again.
+    """
     first, last = _RING
     neighbours = _neighbours(space, min(last, len(space) // 2))
     ring = neighbours[:, first - 1 :]
     weights = _local_weights(space, ring)
 
     def residuals(sides: FloatArray) -> FloatArray:
-        """Sides, shape (n, draws), less the chance that is fitted to them."""
+        """Sides, shape (n, draws), less the chance that is fitted to them: the given one, and what
+        a local regression on the ring finds missing from it.
+        """
         misfit = sides - chances[:, None]
         return misfit - np.einsum("nk,nkt->nt", weights, misfit[ring])
 
@@ -100,12 +118,14 @@ def _sides_agree(
     deviations = np.sqrt(fitted * (1.0 - fitted))[:, 0]
     for count in _NEAR:
         near = neighbours[:, :count]
-        agreement = _agreement(left, near)[0]
+        agreement = _agreement(left, near)[0]  # of the one column that was observed
         by_chance = _agreement(left_of_tossed, near)
-        variance = float((deviations[:, None] * deviations[near]).sum())
+        # What the agreement would be at a correlation of 1. Below 1 the chances are so sure that
+        # there is nothing to compare.
+        scale = float((deviations[:, None] * deviations[near]).sum())
         excess = agreement - float(by_chance.mean())
         is_beyond_coins = excess > _LEVEL * float(by_chance.std())
-        if variance >= 1.0 and is_beyond_coins and excess > _SHARE * variance:
+        if scale >= 1.0 and is_beyond_coins and excess > _SHARE * scale:
             return True
     return False
 

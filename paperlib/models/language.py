@@ -293,8 +293,8 @@ def train_tokenizer(
 
 
 def wrap_tokenizer(text: str, *, context: int) -> "transformers.PreTrainedTokenizerFast":
-    """The tokenizer that ``tokenizers`` wrote as JSON, with one token for start and end of a
-    text.
+    """The tokenizer that ``tokenizers`` wrote as JSON, with one token for start and end of a text;
+    ``context`` is the most tokens that its model takes.
     """
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(text),

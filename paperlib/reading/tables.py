@@ -184,6 +184,10 @@ def decoded(data: bytes) -> str:
 def delimited(text: str) -> Table:
     """A table whose first line names the columns, with commas, semicolons or tabs between the
     cells.
+
+    Raises:
+        ValueError: No first line that can be read, one that fits two separators, a name that stands
+            twice, or numbers in place of names; when the columns are read, rows that are not full.
     """
     separator, header = _header(text)
     names = [name.strip() for name in header]

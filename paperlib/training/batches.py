@@ -171,7 +171,9 @@ class NoiseStreams:
         self._used = self._block
 
     def next(self) -> Tensor:
-        """Noise for one step, shape (count, size); valid until the next call."""
+        """Noise of standard deviation 1 for one step, shape (count, size); valid until the next
+        call.
+        """
         if self._used == self._block:
             for drawn, source in zip(self._drawn, self._generators, strict=False):
                 drawn.normal_(generator=source)

@@ -409,7 +409,16 @@ def without_look_alikes(
     seed: int = 0,
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
-    """Identifiers that nobody tells from generated ones by their letters alone (Appendix A)."""
+    """Identifiers that nobody tells from generated ones by their letters alone (Appendix A).
+
+    Args:
+        generated: Alternatives drawn for each identifier.
+        seed: Seed of these draws, 0 or more.
+        log: Takes each value that is left out, and each kind that could not be judged.
+
+    Returns:
+        Those of ``identifiers`` whose values pass, in their order.
+    """
     # A counter or a version number may look like a hash; a model that never saw it could tell it
     # from a random one. A test of fixed places judges every kind; classifiers judge kinds with 20
     # identifiers or more, and drop values only where they see more extreme ones than among fresh

@@ -170,7 +170,8 @@ class LossRule:
     """
 
     # Over all batches: outputs that are all probabilities are no logits, and targets that are all
-    # 0, 1 or probabilities are classes, not values of a regression.
+    # 0, 1 or probabilities are classes, not values of a regression. Probabilities are rows that sum
+    # to 1, as after softmax; shares lie in [0, 1], as after a sigmoid for each class.
     def __init__(self) -> None:
         self._rows = 0
         self._all_probabilities = True
@@ -196,7 +197,12 @@ class LossRule:
         raise ValueError(_no_certain_loss(outputs, targets))
 
     def _cross_entropy(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Cross entropy of logits, shape (n, classes); outputs that are no logits are refused."""
+        """Cross entropy of each record, nats, shape (n,), of logits, shape (n, classes).
+
+        Raises:
+            ValueError: All outputs of the batches so far are probabilities, which is asked from 32
+                rows on, since a few rows of logits may look alike, and by `check_end`.
+        """
         self._rows += len(outputs)
         self._all_probabilities &= _are_probabilities(outputs)
         self._all_shares &= bool(((outputs >= 0) & (outputs <= 1)).all() and outputs.any())
@@ -205,7 +211,9 @@ class LossRule:
         return cross_entropy(outputs, targets)
 
     def _squared_error(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Mean squared error of each record, over all its outputs."""
+        """Mean squared error of each record over all its outputs, shape (n,); outputs and targets
+        have one shape, (n, ...).
+        """
         are_classes = bool(((targets == 0) | (targets == 1)).all()) or _are_probabilities(targets)
         self._all_classes = are_classes and self._all_classes is not False
         return (outputs.double() - targets.double()).square().reshape(len(targets), -1).mean(1)

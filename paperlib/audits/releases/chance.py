@@ -32,6 +32,6 @@ def equal_by_chance(rows: NDArray[Any]) -> bool:
 
 
 def _pairs(values: NDArray[Any]) -> int:
-    """How many pairs of rows have one value."""
+    """How many pairs of rows have one value, each pair counted once; values of shape (n,)."""
     times = np.unique(values, return_counts=True)[1]
     return int((times * (times - 1)).sum()) // 2

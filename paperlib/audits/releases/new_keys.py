@@ -113,8 +113,10 @@ def _may_be_new(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
 
 
 def _running_numbers(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
-    """The whole numbers of a column, or those behind what stands in front of all its words, as in
-    P-017; None where there are none.
+    """The whole numbers that a column of keys counts by, int64, shape (n,).
+
+    Those of a column of numbers, or of text if all its values have one beginning and then up to
+    nine digits, as P-017 and P-018. None for any other text, and for times. No value is missing.
     """
     if values.dtype.kind in "iuf":
         return values.astype("int64")

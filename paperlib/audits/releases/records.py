@@ -46,11 +46,18 @@ def check_record_columns(
 
 
 def alike_rows_warnings(rows: pd.DataFrame, member: NDArray[np.bool_]) -> tuple[str, ...]:
-    """A warning where rows that are alike share their side as rows of one unit do.
+    """A warning where rows that are alike are on one side more often than chance explains, as are
+    rows of one person, which came in or stayed out together.
+
+    Alike are rows that are near to each other in their numbers, times and columns of few words;
+    without such a column nothing is asked.
 
     Args:
-        rows: A table of members and of non-members.
-        member: Of the same rows, shape (n,).
+        rows: A table of n rows, of members and of non-members.
+        member: Whether each row is a member, shape (n,).
+
+    Returns:
+        One warning, or none.
     """
     numbers = _numbers_of(rows)
     if not numbers.shape[1]:
@@ -59,8 +66,10 @@ def alike_rows_warnings(rows: pd.DataFrame, member: NDArray[np.bool_]) -> tuple[
 
 
 def _numbers_of(rows: pd.DataFrame) -> FloatArray:
-    """Numbers and times by their rank, missing ones in the middle, and a column for each of few
-    words.
+    """The columns that can be near to each other, each in [0, 1], shape (n, columns).
+
+    Numbers and times are ranks as a share of the rows, missing ones 0.5. A column of ten different
+    words or fewer is a column of 0 and 1 for each word; others are left out.
     """
     columns: list[NDArray[Any]] = []
     for name in rows:

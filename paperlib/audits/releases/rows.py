@@ -117,8 +117,8 @@ def _alike_tables(by_name: Mapping[str, pd.DataFrame], kept: str | None) -> Alik
 
 
 def _refusal(columns: Mapping[str, str]) -> tuple[Refusal, ...]:
-    """The refusal for columns that cannot be compared, each with what is said of it; none where
-    there are none.
+    """The refusal for columns that cannot be compared, by name with what is said of each; none
+    where there are none. It names all columns, and says why of the first.
     """
     if not columns:
         return ()

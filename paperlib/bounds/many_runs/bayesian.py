@@ -45,6 +45,11 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
     """Posterior probability, to 1e-10, that the error rates are allowed at ``epsilon``; Jeffreys'
     prior.
 
+    Args:
+        epsilon: Of (epsilon, delta)-DP, nats, 0 or more.
+        counts: Errors of one fixed test, one training run for each score.
+        delta: In [0, 1).
+
     Raises:
         ValueError: ``epsilon`` below 0 or not finite, or delta outside [0, 1).
     """

@@ -151,7 +151,13 @@ class FixedTest:
     refusals: tuple[Refusal, ...] = ()
 
     def facts(self, seed: int, method: str = "") -> dict[str, Any]:
-        """Fields of a `ManyRunsResult`: what the test settles, and what is taken for granted."""
+        """Fields of a `ManyRunsResult` that the test settles, by name: refusals, adjacency,
+        assumptions, counts and threshold.
+
+        Args:
+            seed: Seed of the random half that chose the threshold, which the assumptions name.
+            method: What the method of the bound assumes beside; "" for nothing.
+        """
         replaced = self.adjacency == "replace"
         return {
             "refusals": self.refusals,

@@ -163,8 +163,12 @@ class AnytimeCounts:
     most: int | None = None  # guesses that can be made at all: m, or None for any number
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
-        """As of `SingleCounts`: the largest bound, nats, of counts of shape (n,), and its position;
+        """The largest epsilon that any count refutes, nats, and the position of that count; 0 and
         the last position where nothing is refuted.
+
+        Args:
+            correct: Right guesses, shape (counts,).
+            guesses: Guesses, right and wrong, shape (counts,).
         """
         epsilon, reached = 0.0, guesses.size - 1
         for start, end, level, failures in self._steps():
@@ -216,13 +220,21 @@ class AnytimeCounts:
         return refutes
 
     def bounds(self, correct: IntArray, guesses: IntArray) -> FloatArray:
-        """As of `SingleCounts`: the bound at each of the counts, nats, shape (n,)."""
+        """The largest epsilon that each count refutes, nats, shape (counts,), 0 where it refutes
+        none; all of them hold together.
+
+        Args:
+            correct: Right guesses, shape (counts,).
+            guesses: Guesses, right and wrong, shape (counts,).
+        """
+        # Epsilon rises in steps, each with a test of its own (see `_steps`). A count goes on to the
+        # next step if it refutes the whole of this one.
         bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
         for start, end, level, failures in self._steps():
-            refuted = _CountSearch(
-                correct[alive], guesses[alive], level, failures, self.most
-            ).alone(start, end)
-            alive, refuted = alive[refuted >= start], refuted[refuted >= start]
+            search = _CountSearch(correct[alive], guesses[alive], level, failures, self.most)
+            refuted = search.alone(start, end)
+            some = refuted >= start  # -1 where not even the start is refuted
+            alive, refuted = alive[some], refuted[some]
             bound[alive] = refuted
             alive = alive[refuted == end]
             if not alive.size:

@@ -286,7 +286,12 @@ class _Reader:
             yield from self._warc_body(stream, int(length), is_text=kind == "conversion")
 
     def _warc_body(self, stream: BinaryIO, length: int, *, is_text: bool) -> Iterator[Piece]:
-        """Read a body of so many bytes, in pieces of one document where it is a text."""
+        """Read the body of a record, of so many bytes: of a text its pieces, which make one
+        document; any other is read over.
+
+        Raises:
+            EOFError: The stream ends before the body does.
+        """
         if is_text and not length:
             self.skip("empty document")
             return
@@ -298,8 +303,8 @@ class _Reader:
                 raise EOFError("the file ends within a record")
             left -= len(data)
             if is_text:
-                valid, characters = decoder.feed(data, final=not left)
-                yield Piece(self.subset, valid, int(not left), characters, more=bool(left))
+                utf8, characters = decoder.feed(data, final=not left)
+                yield Piece(self.subset, utf8, int(not left), characters, more=bool(left))
         if not decoder.valid:
             self.skip(_REPLACED)
 

@@ -130,7 +130,15 @@ def _inside(text: str) -> str:
 
 
 def _receipt(texts: Mapping[str, str]) -> dict[str, Any]:
-    """What the page shows of a receipt, and what it holds of it."""
+    """What the page shows of a receipt, and what it holds of it.
+
+    Args:
+        texts: The sealed texts "plan", "coins", "scores" and "report", as of `audit_report`.
+
+    Returns:
+        "plan", the settings that are shown; "hashes", by the names of plan, coins and scores; and
+        "block", all texts as JSON, from which the page can be written anew.
+    """
     plan = json.loads(texts["plan"])
     for name in ("format", "version", "coins", "salt"):
         plan.pop(name, None)

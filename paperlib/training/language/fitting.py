@@ -205,7 +205,7 @@ def _private(
     optimizer = DPOptimizerFastGradientClipping(
         plain,
         noise_multiplier=config.noise_multiplier,
-        max_grad_norm=config.clip_norm or 0.0,
+        max_grad_norm=config.clip_norm or 0.0,  # a private config has one; 0 is for its type alone
         expected_batch_size=config.expected_batch(len(tokens)),
     )
     checked = False

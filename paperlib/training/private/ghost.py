@@ -60,8 +60,11 @@ def derivatives(
 def square_norms(
     inputs: Sequence[Tensor], deltas: Sequence[Tensor], groups: int | None = None
 ) -> Tensor:
-    """Squared norms of gradients of examples (K, B), or of sums over groups of neighbours (K,
-    G).
+    """Squared norms of gradients over all layers: of examples (K, B), or of sums over ``groups``
+    groups of neighbours in the batch (K, G).
+
+    ``inputs`` and ``deltas`` are those of each layer, (K, B, inputs) and (K, B, outputs), as of
+    `forward` and `derivatives`.
     """
     squares: list[Tensor] = []  # of each layer
     for layer_input, delta in zip(inputs, deltas, strict=True):
@@ -96,8 +99,8 @@ def _group_square_norms(layer_input: Tensor, delta: Tensor) -> Tensor:
 
 
 def clip_factors(squares: Tensor, clip_norm: Tensor) -> Tensor:
-    """Factors that bring gradients of squared norms (K, G) to norms of at most ``clip_norm`` (K,
-    1).
+    """Factors in [0, 1], shape (K, G), that bring gradients of squared norms (K, G) to norms of at
+    most ``clip_norm`` (K, 1).
     """
     return (clip_norm / (squares.sqrt() + _NORM_OFFSET)).clamp_(max=1)
 

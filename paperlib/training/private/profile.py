@@ -39,7 +39,8 @@ def accountant_points(accountant: Accountant) -> tuple[FloatArray, FloatArray]:
 def dp_sgd_points(
     noise_multiplier: float, sampling_rate: float, steps: int
 ) -> tuple[FloatArray, FloatArray]:
-    """As `accountant_points`, of DP-SGD with Poisson sampling, adding or removing one record.
+    """Epsilons from 0 on, nats, and an upper bound on the delta of DP-SGD at each, shape (points,)
+    each: with Poisson sampling, adding or removing one record.
 
     Args:
         noise_multiplier: Noise in units of the clipping norm, above 0.

@@ -108,7 +108,12 @@ def _sample(side: list[int], limit: int, rng: np.random.Generator) -> list[int]:
 
 
 def _texts(rows: dict[str, list[Any]], side: list[int]) -> tuple[Tokens, Tokens]:
-    """What stands before, and what is scored of, each text of these rows."""
+    """Tokens before the text of each row, and tokens of the text that is scored.
+
+    Args:
+        rows: The columns of the data set by their names, as `_rows_of` gives them.
+        side: Numbers of the rows of one side.
+    """
     contexts: Tokens = []
     scored: Tokens = []
     for row in side:

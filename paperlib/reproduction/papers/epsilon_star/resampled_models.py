@@ -41,6 +41,7 @@ class ResampledConfig:
 
     @property
     def sets(self) -> int:
+        """Training sets of all halves; on each of them every strategy trains one model."""
         return 2 * self.models * self.repetitions
 
 

@@ -87,7 +87,14 @@ def census_evidence(at_hand: Collection[str], identifiers: pd.DataFrame | None) 
     """Table 2 from `pile_identifiers`, on the subsets of the Pile's test part among those at
     hand.
 
-    ``identifiers`` is None, or without rows, where the test part was not read.
+    Args:
+        at_hand: Names of the subsets that were read; others than the Pile's do not count.
+        identifiers: The occurrences of `pile_identifiers`; None, or without rows, where the test
+            part was not read.
+
+    Returns:
+        The numbers that the rules of Table 2 name: Kendall's tau of the kinds' order, 1 for counts
+        after the paper's filters, and the number of subsets; of what was not read none.
     """
     subsets = set(PILE_SUBSETS) & set(at_hand)
     was_read = identifiers is not None and len(identifiers) > 0

@@ -178,9 +178,10 @@ def is_asymmetric(output_set: OutputSet) -> bool:
 
 
 def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
-    """A union of intervals in words of mathematics."""
+    """A union of open intervals, such as "(−∞, 0.5) ∪ (2, ∞)"; empty ones are left out."""
 
     def end(value: float) -> str:
+        """An end of an interval in four digits, or infinity."""
         if math.isinf(value):
             return "∞" if value > 0 else "−∞"
         return f"{value:.4g}".replace("-", "−")

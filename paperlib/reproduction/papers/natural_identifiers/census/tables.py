@@ -317,7 +317,10 @@ def after_filters(occurrences: pd.DataFrame) -> pd.DataFrame:
 
 def filtered_census(occurrences: pd.DataFrame) -> pd.DataFrame:
     """Different identifiers of `pile_identifiers` before and after the paper's filters, beside its
-    counts.
+    counts: a row for each subset, those with the most identifiers first.
+
+    Columns: subset; before, all that the paper admits (of addresses those in the case of ERC-55);
+    paper, its own total; total, what the filters keep; and of these the number of each kind.
     """
     different = occurrences[occurrences["erc55"]].drop_duplicates(["subset", "kind", "value"])
     after = after_filters(occurrences)

@@ -132,7 +132,12 @@ def judged_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> 
 
 
 def _played(members: int, generated: int, audit: AuditConfig, seed: int) -> list[IntArray]:
-    """Numbers of the rows of each part of a game, which stand where attacks look for losses."""
+    """Numbers of the rows, members first, of each part of the game that `GameSplit` deals with this
+    seed: to learn from, to choose on, and to judge, the last in the order of its scores.
+
+    A game does not tell which rows it judges. So one is played in which the number of a row stands
+    in place of its example and of its loss.
+    """
     numbers = np.arange(members + generated)
     rows = AttackInputs(numbers, numbers[:, None])
     kinds = rows.take(numbers[:members]), rows.take(numbers[members:])
@@ -141,6 +146,7 @@ def _played(members: int, generated: int, audit: AuditConfig, seed: int) -> list
     )
     learned = game.train("row").inputs.examples
     chosen_on = game.validation("row").inputs.examples
-    scores, _ = game.judge({"row": LossScore()})  # closes the game
+    scores, _ = game.judge({"row": LossScore()})  # last, since it closes the game
+    # The score is the loss with its sign turned.
     judged = (-scores["row"]).astype(np.int64)
     return [learned, chosen_on, judged]
