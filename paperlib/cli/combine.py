@@ -74,6 +74,16 @@ def combine(
     losses: options.Losses = False,
     id_column: options.IdColumn = None,
     unit: options.Unit = None,
+    group_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help=(
+                "Column, such as a site, whose values look like units though each row is a record "
+                "of its own."
+            ),
+        ),
+    ] = None,
     delta: options.Delta = 0.0,
     confidence: options.Confidence = 0.95,
     guess: options.Guess = "adaptive",
@@ -125,6 +135,7 @@ def combine(
             kind=kind,
             id_column=id_column,
             unit_column=unit,
+            group_column=group_column,
             coins=run_coins,
         )
         for file, run_coins in zip(files, tossed or [None] * len(files), strict=True)

@@ -75,6 +75,16 @@ def test_files_of_one_name_are_told_apart_and_a_unit_is_named(combine):
     assert "one unit of id" in content["claim"]
 
 
+def test_a_column_that_looks_like_units_is_refused_with_options_that_the_command_has(combine):
+    sites = np.random.default_rng(1).permutation(40)  # in no order that a split by time explains
+    for file in FILES:
+        table = pd.read_csv(file).sort_values("member", kind="stable")
+        table.assign(site=[f"s{sites[row // 5]}" for row in range(200)]).to_csv(file, index=False)
+    advice = "say --unit site (in Python unit=), or --group-column site"
+    combine.refuses(RUNS, advice)
+    assert combine.line(f"{RUNS} --group-column site --json")[0] == 0
+
+
 def test_runs_that_are_not_runs_of_their_own_are_refused_in_one_line(combine):
     table = pd.read_csv(FILES[0])
     Path("copy.csv").write_bytes(Path(FILES[0]).read_bytes())
