@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 
 import paperlib
 from paperlib.core.sealed import sealed_text
@@ -139,6 +138,8 @@ def group_names(groups: "Sequence[Any] | None") -> tuple[str | None, ...] | None
     """The group of each record as text, None for a missing one; None where there are no groups."""
     if groups is None:
         return None
+    import pandas as pd  # slow to load, and only groups need it
+
     names: list[str | None] = []
     for group in groups:
         names.append(None if pd.isna(cast(Any, group)) else str(group))

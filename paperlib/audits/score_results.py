@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-import pandas as pd
 
 from paperlib.audits.planned.sealed_plan import SealedPlan
 from paperlib.bounds.one_run.audit import OneRunResult
@@ -17,6 +16,8 @@ from paperlib.core.intervals import ScoreMeasures, score_measures
 from paperlib.core.options import ScoreDesign
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from paperlib.audits.document import AuditDocument
 
 
@@ -104,10 +105,12 @@ class Audits:
         blocks.append(self.to_frame().to_html(index=False))
         return "".join(blocks)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per audit: audit, kind, epsilon (nats), condition, note (purpose, or why not
         possible).
         """
+        import pandas as pd  # slow to load, and no number needs it
+
         rows = [_row(audit) for audit in self.audits]
         return pd.DataFrame(rows, columns=["audit", "kind", "epsilon", "condition", "note"])
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtri, rel_entr
-from scipy.stats import rankdata
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -337,7 +336,7 @@ def _chance_of_alike(
     An F test of second differences of the means of values, on normal scores of ranks: what
     changes smoothly with the value, such as a loss with the date, is no reason.
     """
-    normal = ndtri(rankdata(scores) / (scores.size + 1.0))
+    normal = ndtri(mean_ranks(scores) / (scores.size + 1.0))
     sizes = np.bincount(codes[codes >= 0])
     means = np.bincount(codes[codes >= 0], weights=normal[codes >= 0]) / np.maximum(sizes, 1)
     rows = np.isin(codes, ordered)
@@ -449,3 +448,17 @@ def _isotonic(values: FloatArray, weights: FloatArray | None, *, rises: bool) ->
     if not values.size:
         return values
     return np.asarray(isotonic_regression(values, weights=weights, increasing=rises).x)
+
+
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Rank of each value from 1 on, the smallest first, shape (n,); equal values share their mean
+    rank.
+
+    That of ``scipy.stats``, which takes longer to load than an audit of scores to compute.
+
+    >>> mean_ranks(np.array([3.0, 1.0, 3.0])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[places]

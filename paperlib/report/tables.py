@@ -1,5 +1,6 @@
 """`show_table`: a numbered, captioned table in the book, an HTML table in Jupyter, and its CSV."""
 
+import csv
 import html
 import math
 import numbers
@@ -8,16 +9,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from paperlib.core import round_down
 from paperlib.report.display import Bundle, check_name, folded_origin, keep_csv, one_line, show
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MISSING = ("NoneType", "NAType", "NaTType")
+"""Types of a missing value: None, and those of pandas, which is not loaded to know them."""
+
 
 def show_table(
-    frame: pd.DataFrame,
+    frame: "pd.DataFrame",
     *,
     name: str,
     caption: str,
@@ -46,6 +51,7 @@ def show_table(
     Raises:
         ValueError: A bad or taken name, an empty caption, an empty frame, an unknown column.
 
+    >>> import pandas as pd
     >>> frame = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.638], "sd": 0.25})
     >>> columns = "m, epsilon ± sd"
     >>> show_table(frame, name="gain", caption="Means", columns=columns, lower_bounds=["epsilon"])
@@ -55,6 +61,8 @@ def show_table(
     | 100 | 0.50 ± 0.25 |
     | 400 | 1.63 ± 0.25 |
     """
+    import pandas as pd  # slow to load; the cells of a report need no frame
+
     check_name(name)
     caption = one_line("caption", caption)
     if frame.empty:
@@ -91,7 +99,7 @@ class _ShownColumn:
 
 
 def _shown_columns(
-    frame: pd.DataFrame, columns: str | Mapping[str, str] | None
+    frame: "pd.DataFrame", columns: str | Mapping[str, str] | None
 ) -> list[_ShownColumn]:
     """The columns of the page, as the argument ``columns`` of `show_table` says."""
     if isinstance(columns, Mapping):
@@ -107,7 +115,7 @@ def _shown_columns(
 
 
 def _column_texts(
-    frame: pd.DataFrame, column: _ShownColumn, bounds: set[str], *, digits: int
+    frame: "pd.DataFrame", column: _ShownColumn, bounds: set[str], *, digits: int
 ) -> list[str]:
     """The cells of a column of the page, where ``bounds`` are names of lower bounds."""
     cells: list[list[str]] = []
@@ -124,7 +132,7 @@ def _has_decimals(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value) and value % 1 != 0
 
 
-def _html_table(table: pd.DataFrame, caption: str, link: str) -> str:
+def _html_table(table: "pd.DataFrame", caption: str, link: str) -> str:
     """A table of texts in HTML, with its caption and the link to its CSV."""
     head = "".join(f"<th>{html.escape(str(name))}</th>" for name in table.columns)
     rows: list[str] = []
@@ -142,8 +150,10 @@ def known_columns() -> dict[str, tuple[str, bool]]:
     """Heading of each column that ``columns.csv`` names, and whether it holds lower bounds."""
     file = resources.files("paperlib.report").joinpath("columns.csv")
     with file.open(encoding="utf-8") as lines:
-        rows = pd.read_csv(lines, dtype=str, keep_default_na=False).to_dict("records")
-    return {row["name"]: (row["heading"], row["lower_bound"] == "yes") for row in rows}
+        return {
+            row["name"]: (row["heading"], row["lower_bound"] == "yes")
+            for row in csv.DictReader(lines)
+        }
 
 
 def _is_lower_bound(name: str) -> bool:
@@ -158,7 +168,7 @@ def heading(name: str) -> str:
     return words[:1].upper() + words[1:] if len(words) > 1 and words.islower() else words
 
 
-def _known_columns(frame: pd.DataFrame, argument: str, names: Iterable[str]) -> set[str]:
+def _known_columns(frame: "pd.DataFrame", argument: str, names: Iterable[str]) -> set[str]:
     """The names as a set; a ValueError that names the argument where the frame lacks one."""
     known = set(names)
     unknown = known - set(map(str, frame.columns))
@@ -191,7 +201,7 @@ def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool 
     >>> format_cell(1.63989, down=True), format_cell(True)
     ('1.63', 'yes')
     """
-    if value is None or value is pd.NA or value is pd.NaT:
+    if type(value).__name__ in _MISSING:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -220,7 +230,7 @@ def _format_number(number: float, digits: int, *, down: bool) -> str:
     return f"{number:z.{decimals}f}"
 
 
-def pipe_table(table: pd.DataFrame) -> str:
+def pipe_table(table: "pd.DataFrame") -> str:
     """A Markdown pipe table of text cells, its columns' names as headings, padded to one width.
 
     Runs of spaces and line ends become one space, and "|" is escaped.

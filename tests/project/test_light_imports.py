@@ -129,6 +129,33 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code, absent):
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "absent"),
+    [
+        (["--json"], {"pandas", "matplotlib", "scipy.stats", "pyarrow", "torch", "sklearn"}),
+        ([], {"matplotlib.pyplot", "scipy.stats", "torch", "sklearn"}),
+    ],
+)
+def test_an_audit_of_a_csv_loads_what_its_output_needs(tmp_path, options, absent):
+    table = tmp_path / "scores.csv"
+    rows = [f"{score},{score > 19}" for score in range(60)]
+    table.write_text("\n".join(["score,member", *rows]))
+    words = ["paperlib", "audit", str(table), "--output", str(tmp_path / "a.html"), *options]
+    code = f"""
+import sys
+from paperlib.cli.guard import main
+sys.argv = {words!r}
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(*sys.modules)
+"""
+    if options == ["--json"]:
+        code = code.replace(f"'--output', {str(tmp_path / 'a.html')!r}, ", "")
+    assert not set(run("-c", code).split()) & absent
+
+
 def test_every_name_of_the_package_can_be_loaded_and_no_other():
     assert 20 <= len(paperlib.__all__) <= 36
     for name in paperlib.__all__:

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from paperlib.core import AuditResult, MembershipScores, round_down
 from paperlib.core.checks import check_at_least
 from paperlib.core.intervals import ScoreMeasures, score_measures
 from paperlib.core.results import round_up
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Names = Sequence[Any] | np.ndarray
 
@@ -72,7 +74,7 @@ def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> Tab
 
 def most_exposed(
     scores: MembershipScores, ids: Sequence[Any] | np.ndarray | None = None, count: int = 20
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """The members with the most extreme scores, most extreme first.
 
     These are scores of single records and no bounds: picking them needs no correction.
@@ -90,6 +92,8 @@ def most_exposed(
     0      b    5.0                      0    0.0
     1      c    3.0                      1    0.5
     """
+    import pandas as pd  # slow to load, and JSON needs no table
+
     check_at_least(1, count=count)
     if ids is not None and len(ids) != len(scores):
         raise ValueError(f"ids: expected one for each of {len(scores)} examples, got {len(ids)}")
@@ -160,7 +164,7 @@ def group_table(
     confidence: float = 0.95,
     *,
     most: int = 50,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """How well the scores tell members from non-members within each group, largest group first.
 
     The rows are measurements and no bounds on epsilon, and their intervals hold one by one: among
@@ -181,6 +185,8 @@ def group_table(
     0     a        2           2  1.0
     1     b        1           1  1.0
     """
+    import pandas as pd
+
     check_at_least(1, most=most)
     if len(groups) != len(scores):
         raise ValueError(
@@ -242,13 +248,15 @@ def groups_section(scores: MembershipScores, groups: Names, confidence: float) -
 
 def _interval_text(row: Mapping[Any, Any], name: str) -> str:
     """A measure of a row of `group_table` with its interval, "–" where it is missing."""
-    if pd.isna(row[name]):
+    if np.isnan(row[name]):
         return "–"
     return with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
 
 
 def _coded(groups: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str]]:
     """A number for each example, and the group that each number stands for."""
+    import pandas as pd
+
     values = groups if isinstance(groups, np.ndarray) else np.asarray(groups, dtype=object)
     codes, groups_in_order = pd.factorize(values)
     names = [str(name) for name in groups_in_order]
