@@ -218,7 +218,9 @@ def _bounded(scores: FloatArray, models: FloatArray) -> tuple[FloatArray, FloatA
 def _probabilities(
     target: ArrayLike, shadows: ArrayLike, prefix: str = ""
 ) -> tuple[FloatArray, FloatArray]:
-    """As `_checked`; refuses numbers outside [0, 1]."""
+    """The target's probabilities, shape (n,), and the shadow models', (K, n); a ValueError as of
+    `_checked`, and for numbers outside [0, 1].
+    """
     scores, models = _checked(target, shadows, prefix)
     for name, values in (("target", scores), ("shadows", models)):
         low, high = values.min(), values.max()

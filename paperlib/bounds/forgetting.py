@@ -191,6 +191,9 @@ def _direction(
 ) -> dict[str, Any]:
     """The fields of the `OneRunResult` of one direction, where scores in this direction point to
     forgotten records.
+
+    ``leaning``, shape (pairs,), is above 0 where the forgotten record of a pair looks more like a
+    member than the other one in this direction.
     """
     best = searched(leaning, hypothesis)
     path, reached, on_curve = best.path, best.at, best.shown()

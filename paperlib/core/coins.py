@@ -399,8 +399,17 @@ class Coins:
         )
 
     def values(self, by_id: Any) -> FloatArray:
-        """As `join`, of a mapping from ids, or a DataFrame with the column of ids and columns of
-        numbers.
+        """One value, or row of values, per coin, as `join` gives them.
+
+        Args:
+            by_id: A mapping from ids to numbers, or a DataFrame with the column of ids, named as in
+                the coins, and others of numbers.
+
+        Returns:
+            Shape (n,) for one column of numbers, else (n, d), in the order of ``self.ids``.
+
+        Raises:
+            ValueError: As for `join`, or a DataFrame without the column of ids.
         """
         if isinstance(by_id, Mapping):
             mapping = cast(Mapping[Any, Any], by_id)

@@ -137,7 +137,12 @@ def token_windows(
     texts: Sequence[Any], contexts: Sequence[Any] | None, padding: Any = None
 ) -> list[Window]:
     """As `encode`, for texts and contexts that are the numbers of their tokens already, without
-    padding.
+    padding: a window for each text, which holds all of its context and of itself.
+
+    Args:
+        texts: Token numbers of each text.
+        contexts: Token numbers before each text, which are not scored; None where there are none.
+        padding: Token that must not stand twice at an end; None asks for none.
 
     Raises:
         ValueError: Another number of contexts than of texts, negative numbers, padding at an end,

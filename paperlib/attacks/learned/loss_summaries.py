@@ -73,6 +73,9 @@ class LossSummaries:
 
 @lru_cache(maxsize=2)  # other seeds give the same
 def _fitted(settings: LossSummaries, train: Labelled) -> FittedClassifier:
+    """Logistic regression on the standardised summaries of the training part, kept for a second
+    call with it.
+    """
     model = make_pipeline(StandardScaler(), LogisticRegression(C=settings.strength, max_iter=1000))
     table = partial(_table, tokens=settings.tokens)
     return FittedClassifier(model.fit(table(train.inputs), train.membership), table)

@@ -31,8 +31,8 @@ class Among:
 def null_rows(
     loop: Loop, null: Any, among: tuple[Among, Among], is_fault: bool, seen: float
 ) -> tuple[FloatArray | None, NullUse]:
-    """Gradients of the training with no record in place of record 0, by means of a null, and how
-    it was used; None where it cannot be.
+    """Gradients of the training with no record in place of record 0, shape (steps, parameters), by
+    means of a null, and how it was used; None where it cannot be.
 
     ``among`` are two trainings with a canary that have other records. A null stands for no record
     if the canary in its place adds the same to both, up to a small share of ``seen``, the least

@@ -20,9 +20,25 @@ _EPSILONS = np.linspace(0, 8, 33)
 def told_apart(
     loop: Loop, data: Any, canary: Any, null: Any, trainings: int, stated: Stated
 ) -> DpCheck:
-    """Whether both error rates of a test are smaller than the stated mechanism allows."""
+    """Whether both error rates of a test are smaller than the stated mechanism allows.
+
+    Two tests guess of each training, by how far its steps went along the canary, whether it held
+    the canary. The error rates of each are bounded from above at half the level, and compared with
+    the trade-off that the accountant allows; the check fails if those of one test are below it.
+
+    Args:
+        loop: The user's training.
+        data: Its records.
+        canary: Stands in place of record 0 in trainings with it.
+        null: Stands for no record.
+        trainings: Trainings with the canary, and as many without it.
+        stated: Noise, rate and steps as the user states them, and the level.
+    """
 
     def steps(seed: int, member: bool) -> FloatArray:
+        """How far each step went along the canary, in units of the largest contribution of a
+        record, shape (steps,).
+        """
         return along(loop, data, canary, null, seed, member=member) / stated.norm
 
     noise = stated.noise / stated.norm

@@ -78,7 +78,9 @@ def _halves(member: NDArray[np.bool_], seed: int) -> list[NDArray[np.int64]]:
 def _judged_by_tokens(
     tokens: Sequence[Any], member: NDArray[np.bool_], halves: Sequence[NDArray[np.int64]]
 ) -> FloatArray:
-    """For each text the chance that it is a member, by its tokens, as the other half tells."""
+    """For each text the chance that it is a member, shape (n,), by its tokens in any order, as the
+    other half tells; arguments as of `_judged_by_order`.
+    """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -97,8 +99,13 @@ def _judged_by_tokens(
 def _judged_by_order(
     tokens: Sequence[Any], member: NDArray[np.bool_], halves: Sequence[NDArray[np.int64]]
 ) -> FloatArray:
-    """For each text a number that is high for members, by the order of its tokens, as the other
-    half tells.
+    """For each text a number that is high for members, shape (n,), by the order of its tokens, as
+    the other half tells.
+
+    Args:
+        tokens: Those of each text.
+        member: Whether each text is a member, shape (n,).
+        halves: Indices of the texts of both halves; each is judged by what the other teaches.
     """
     from sklearn.svm import LinearSVC
 

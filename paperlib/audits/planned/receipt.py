@@ -150,6 +150,14 @@ def check_receipt(
 ) -> CheckedReceipt:
     """As `verify_receipt`, but a page of another version whose numbers agree is no error.
 
+    Args:
+        report: The HTML page of an audit with a sealed plan.
+        plan, coins: The hashes of both as they were published before training; "" compares none.
+
+    Returns:
+        The audits as computed here; ``other_version`` says why the page was not compared, "" where
+        it was.
+
     Raises:
         ValueError: What `verify_receipt` refuses, with a line for each difference.
     """

@@ -68,9 +68,11 @@ class ClaimTest:
         return last
 
     def _limits(self, profiles: list[Profile]) -> Limits:
+        """What the claims of these profiles allow in an audit of this size and error."""
         return limits_of(profiles, self.total, self.error)
 
     def _stakes(self, limits: Limits) -> FloatArray:
+        """The highest stake against each claim, shape (claims,); 1 or more refutes it."""
         if self.later is None:
             return highest_stake(self.right, limits)
         return highest_stake_of_runs((self.right, *self.later), limits)

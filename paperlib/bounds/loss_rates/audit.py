@@ -148,8 +148,8 @@ def epsilon_star(
     Args:
         train_losses: Losses of training records, at least two; lower means member.
         population_losses: Losses of other records from the same population, at least two.
-        delta: Delta of Definition 1, in [0, 1), below 0.5 if parametric; default 1 / (n_train log
-            n_train).
+        delta: Delta of Definition 1, in [0, 1), or in (0, 1/2) if parametric; default 1 / (n_train
+            log n_train).
         method: "parametric" fits one normal to each transformed set; "empirical" uses the empirical
             distributions, rates in (0.001, 0.999).
         confidence: Nominal confidence of an interval, in (0, 1); None gives none.

@@ -116,13 +116,14 @@ def normals_epsilon(gap: ArrayLike, ratio: ArrayLike, delta: float) -> FloatArra
 
 
 def best_normal_threshold(gap: float, ratio: float, delta: float) -> BestThreshold:
-    """As `normals_epsilon` for one pair, with the threshold, in standard deviations of the members.
+    """Where Epsilon* of members' losses from N(0, 1) and non-members' from N(gap, ratio^2) is
+    attained; the threshold in standard deviations of the members from their mean.
 
     Args:
         gap: Mean of the non-members less that of the members, in standard deviations of the
             members.
         ratio: Standard deviation of the non-members over that of the members, above 0.
-        delta: In [0, 1/2).
+        delta: In (0, 1/2).
     """
     gaps, ratios = np.asarray(gap, float), np.asarray(ratio, float)
     threshold, empty = _normal_threshold(gaps, ratios, delta)
@@ -164,7 +165,10 @@ def _normal_log_rates(x: FloatArray, gap: FloatArray, ratio: FloatArray) -> Floa
 def _normal_threshold(
     gap: FloatArray, ratio: FloatArray, delta: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """The best threshold with both rates in [delta, 1 - delta], and whether there is none."""
+    """The best threshold with both rates in [delta, 1 - delta], in standard deviations of the
+    members from their mean, and whether there is none; both of the shape of ``gap`` and ``ratio``,
+    which are as of `normals_epsilon`.
+    """
     # A grid, then zooms on the best cell. The interval is at most 2 * 38 standard deviations of the
     # narrower normal wide, so the first grid steps over no peak; its ends, where the supremum often
     # sits, are points.

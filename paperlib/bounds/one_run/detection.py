@@ -218,8 +218,18 @@ def fewest_shown(
 def fewest_shown_together(
     shown: Callable[[int, range], int], most: int, power: float, simulations: int, at_a_time: int
 ) -> int | None:
-    """As `fewest_shown`, of audits that are simulated side by side: ``shown`` takes the number of
-    records and at most ``at_a_time`` numbers of audits, and returns how many of these show it.
+    """As `fewest_shown`, of audits that are simulated side by side.
+
+    Args:
+        shown: Takes a number of records and a range of numbers of audits, and returns how many of
+            these audits show that number.
+        most: Largest number of records that is tried, 1 or more.
+        power: Share of the simulated audits that must show it, in (0, 1).
+        simulations: Audits simulated for each number of records.
+        at_a_time: The most audits that ``shown`` is asked for at once.
+
+    Returns:
+        The smallest number of records, or None where ``most`` are too few.
     """
     needed = math.ceil(power * simulations)
 

@@ -302,11 +302,10 @@ class Forecast:
         return cache(self._bound_by_counts)
 
     def _bound_by_counts(self, total: int) -> float:
-        """As `bound_by_counts`, computed anew: the bound in nats if right guesses came in the
-        numbers that a law expects, with the same luck at every count.
+        """About what a share ``power`` of audits of ``total`` examples shows, nats: the bounds if
+        right guesses came in the numbers that a law of the attack expects, with the same luck at
+        every count. Twelve lucks stand for the audits.
         """
-        # Bounds if right guesses came in the numbers expected of a law and the same luck at every
-        # count.
         counts = _counts_up_to(total)
         # A search picks lucky counts; so simulated bounds are, about, those of this luck (in
         # deviations).

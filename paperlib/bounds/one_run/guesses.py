@@ -76,9 +76,15 @@ def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
 def path_of(
     values: FloatArray, labels: NDArray[np.bool_], guess: Guess, total: int | None = None
 ) -> GuessPath:
-    """As `guess_path`, from scores, highest first, shape (n,), and whether each is a member.
+    """The nested guesses of an option, from scores that are sorted; where ties allow none, one
+    stopping point without a guess.
 
-    They may be the ends of an audit of ``total`` examples.
+    Args:
+        values: Scores, higher meaning member, the highest first, shape (n,).
+        labels: Whether each is a member, shape (n,).
+        guess: Which sides are guessed, and at which numbers of guesses one may stop.
+        total: Audit examples, of which the n are the two ends; None where they are all. Only the
+            adaptive order asks for it.
     """
     if guess == "adaptive":
         path = bets_path(reveal(ends_of(values), labels, total=total), values)

@@ -158,18 +158,20 @@ def _log_mean_overshoot(
 
 
 def _sf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    """P[W >= k] of a binomial W of n trials with chance p, by the incomplete beta function."""
     inside = betainc(np.clip(k, 1, np.maximum(n, 1)), np.maximum(n - k, 0) + 1, p)
     return np.where(k <= 0, 1.0, np.where(k > n, 0.0, inside))
 
 
 def _log_pmf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    """Log of P[W = k] of a binomial W of n trials with chance p."""
     log_choose = -betaln(k + 1, n - k + 1) - np.log1p(n)
     return np.asarray(log_choose + xlogy(k, p) + xlog1py(n - k, -p))
 
 
 def _best_window(v: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
     """Window length i in 1..v with the highest mean of P[W = v-1], ..., P[W = v-i], which has one
-    peak.
+    peak; W is binomial of r trials with chance q. A bisection, of all entries at once.
     """
     # The mean still rises at i while the next probability, P[W = v-1-i], exceeds it.
     base = _sf(v, r, q)

@@ -183,8 +183,10 @@ def _left_out(density: FloatArray, is_own_class: NDArray[np.bool_], height: floa
 
 
 def _carried(pair: DensityPair, least: float) -> FloatArray:
-    """Log p/q on the grid; where a density is below ``least``, the ratio of the nearest point where
-    both are above it, if that is the stronger.
+    """Log p/q on the grid, nats, shape (points,), p being the members' density.
+
+    Where a density is below ``least``, in its own unit, the ratio of the nearest point where both
+    are above it, if that is the stronger and of the same sign.
     """
     ratio = _floored(pair.member, pair.nonmember, least)
     sound = np.flatnonzero(np.minimum(pair.member, pair.nonmember) >= least)

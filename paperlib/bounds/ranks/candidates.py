@@ -152,7 +152,13 @@ def spread(name: str, values: ArrayLike, size: int, *, minimum: int) -> IntArray
 def _flat(
     true_scores: ArrayLike, candidate_scores: CandidateScores, higher_means_member: bool
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """True scores, all candidate scores, the set each belongs to, and the candidates per set."""
+    """True scores (sets,), the scores of all candidates one after another (candidates,), the set
+    each belongs to (candidates,), and the candidates per set (sets,); higher means member in them.
+
+    Raises:
+        ValueError: Another number of sets than of true scores, a set without a candidate, or a
+            number that is not finite.
+    """
     true = check_vector("true_scores", true_scores)
     rows = [np.asarray(row) for row in cast(Sequence[ArrayLike], candidate_scores)]
     if len(rows) != true.size:

@@ -117,7 +117,12 @@ def best_ratio(scores: MembershipScores) -> float:
 
 
 def _bailey_log_lower(x: FloatArray, m: int, y: FloatArray, n: int) -> FloatArray:
-    """Log of the one-sided lower end for (x/m) / (y/n), at the counts where both are positive.
+    """Log of the one-sided lower end for (x/m) / (y/n), at the counts where both are positive: of
+    as many of the counts, shape (k,) each, and possibly none.
+
+    Args:
+        x, y: Successes of two independent samples at each count.
+        m, n: Their sizes.
 
     Source:
         Bailey (1987), Confidence limits to the risk ratio: the cube root of the ratio is taken to

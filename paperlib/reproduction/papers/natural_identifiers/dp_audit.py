@@ -63,6 +63,19 @@ def rank_audits(
 ) -> pd.DataFrame:
     """Every audit of `trained_runs`, one row per run, score, cardinality and number of places that
     count.
+
+    Args:
+        trained: Each run to its scores by name, shape (m, 1 + c), the inserted string first.
+        targets: Each run to be audited, to the epsilon that it was to have, nats.
+        cardinalities: Candidates that are ranked, the inserted string included, 2 to 1 + c.
+        tops: Ranks that count as hits; those that are not below the cardinality are left out.
+        delta: Of the bounds and of the accountant, in [0, 1).
+        confidence: Of the bounds, in (0, 1).
+
+    Returns:
+        The epsilon for replacement that the accountant allows (epsilon_replacement), hit rate and
+        both bounds of `hit_rate_and_bounds`, nats, and whether neither bound exceeds the accountant
+        (below_theory).
     """
     rows: list[dict[str, Any]] = []
     options: dict[str, Any] = {"delta": delta, "confidence": confidence}
