@@ -201,8 +201,17 @@ class AnytimeCounts:
     def refuting(
         self, correct: IntArray, guesses: IntArray, game: IntArray, games: int, epsilon: float
     ) -> NDArray[np.bool_]:
-        """As `refutes`, for so many games at once, shape (games,); ``game`` is the number of the
-        game of each count.
+        """Whether each game's bound exceeds ``epsilon``, as `refutes` says of one; shape (games,).
+
+        A game does where, in every step of epsilon up to this one, some count of it refutes the end
+        of the step.
+
+        Args:
+            correct: Right guesses, shape (counts,), of all games one after another.
+            guesses: Guesses, right and wrong, shape (counts,).
+            game: Number of the game of each count, from 0, shape (counts,).
+            games: Their number.
+            epsilon: Nats.
         """
         refutes = np.ones(games, dtype=bool)
         share = sharp_share(self.most)

@@ -232,7 +232,13 @@ def tabular_pools(config: TabularConfig) -> Pools:
 def build_pools(
     config: TabularConfig, *, rows: TabularRows | None = None, only_null: bool = False
 ) -> Pools:
-    """As `tabular_pools`, kept nowhere; with ``only_null`` no target saw the members."""
+    """As `tabular_pools`, kept nowhere.
+
+    Args:
+        config: Data, models and their training.
+        rows: Its rows as of `draw_rows`; None draws them.
+        only_null: Train the null alone, so that no target saw the members.
+    """
     rows = draw_rows(config) if rows is None else rows
     targets = _targets(config, rows, only_null)
     helpers = {
