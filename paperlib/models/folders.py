@@ -7,19 +7,35 @@ from typing import Any
 from paperlib.reading.files import read_file
 from paperlib.reading.folders import visible_files
 
+ADAPTER = "adapter_config.json"
+"""File that makes a folder that of an adapter: it names the base model."""
+
 
 def check_model_folder(name: str | Path) -> None:
     """Refuse a folder that leads to files outside of it, by a link or by its list of weights.
 
     A name on the hub passes: its files are in the cache of the caller. Those of a snapshot of that
-    cache lead to its blobs.
+    cache lead to its blobs. The base model of an adapter is asked the same where it is a folder.
 
     Raises:
-        ValueError: What leads out, in one line.
+        ValueError: What leads out, in one line, or an adapter whose base is an adapter.
     """
     folder = Path(name)
     if not folder.is_dir():
         return
+    _check_own_files(folder)
+    base = _base_of_adapter(folder)
+    if base is not None and base.is_dir():
+        if _base_of_adapter(base) is not None:
+            raise ValueError(
+                f"{folder / ADAPTER}: its base model, {str(base)!r}, is an adapter too; merge that "
+                "into its own base first"
+            )
+        _check_own_files(base)
+
+
+def _check_own_files(folder: Path) -> None:
+    """Refuse (ValueError) links and lists of weights that lead out of this folder."""
     visible_files(folder)
     for index in sorted(folder.glob("*.index.json")):
         for weights in _named_in(index):
@@ -29,6 +45,18 @@ def check_model_folder(name: str | Path) -> None:
                     f"{index}: names weights outside of its folder, {weights!r}; save the model "
                     "again with save_pretrained"
                 )
+
+
+def _base_of_adapter(folder: Path) -> Path | None:
+    """The folder or hub's name that a LoRA adapter names as its base; None of another model."""
+    config = folder / ADAPTER
+    if not config.is_file():
+        return None
+    try:
+        content: Any = json.loads(read_file(config))
+        return Path(str(content["base_model_name_or_path"]))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None  # peft says what is wrong with it
 
 
 def _named_in(index: Path) -> list[str]:

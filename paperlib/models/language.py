@@ -19,7 +19,7 @@ from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from paperlib.core.checks import check_at_least, check_choice
 from paperlib.models.devices import default_device
-from paperlib.models.folders import check_model_folder
+from paperlib.models.folders import ADAPTER, check_model_folder
 
 NO_REMOTE_CODE = {"trust_remote_code": False}
 """Of every ``from_pretrained`` and ``from_config``: no code that comes with a model is run, and the
@@ -86,7 +86,7 @@ def load_language_model(
     if is_spread:
         _need("accelerate", f"dtype {dtype!r} on device {target!r}")
         loading["device_map"] = target
-    if (Path(name) / "adapter_config.json").is_file():
+    if (Path(name) / ADAPTER).is_file():
         _need("peft", "a LoRA adapter")
     if dtype == "int8":
         _need("bitsandbytes", "dtype 'int8'")

@@ -11,6 +11,7 @@ from safetensors import safe_open
 from paperlib.audits.language.chat_templates import ChatTemplate
 from paperlib.data.text.corpora import corpus_files, read_documents
 from paperlib.io.records import open_records
+from paperlib.models.folders import check_model_folder
 from paperlib.models.language import (
     LanguageModelConfig,
     load_language_model,
@@ -169,3 +170,21 @@ def test_a_list_of_weights_names_files_of_its_folder_alone(model, place):
     Path(model, f"{WEIGHTS}.index.json").write_text(json.dumps(index))
     with pytest.raises(ValueError, match=r"^[^\n]*names weights outside of its folder[^\n]*$"):
         load_language_model(model)
+
+
+def test_the_base_of_an_adapter_leads_out_of_its_own_folder_no_more_than_a_model(model):
+    """An adapter names its base in a file that came with it."""
+    adapter = Path("adapter")
+    adapter.mkdir()
+    config = adapter / "adapter_config.json"
+    config.write_text(json.dumps({"base_model_name_or_path": str(model)}))
+    check_model_folder(adapter)
+    config.write_text(json.dumps({"base_model_name_or_path": "adapter"}))
+    with pytest.raises(ValueError, match=r"^[^\n]*is an adapter too[^\n]*$"):
+        check_model_folder(adapter)
+    config.write_text(json.dumps({"base_model_name_or_path": str(model)}))
+    (model / WEIGHTS).replace("own/weights")
+    link(str(model / WEIGHTS), "{here}/own/weights")
+    for call in (check_model_folder, parameter_count):
+        with pytest.raises(ValueError, match=r"^[^\n]*leads out of its folder[^\n]*$"):
+            call(adapter)
