@@ -84,6 +84,10 @@ def test_a_changed_digit_of_each_committed_record_is_seen(tmp_path):
         refused("a.csv is not the table of the run", measured_table, str(tmp_path / "a.csv"))
 
 
+# Tables of runs that draw their records and read no data.
+DRAWN = {"dp-sound"}
+
+
 def test_committed_runs_can_be_repeated_and_judged_and_adult_has_every_target():
     for path in TABLES:
         table, _ = measured_table(str(path))
@@ -92,7 +96,7 @@ def test_committed_runs_can_be_repeated_and_judged_and_adult_has_every_target():
         assert path.name in result.data
         assert result.provenance["dirty"] is False
         assert len(result.provenance["commit"]) == 40
-        assert result.provenance["data"]
+        assert bool(result.provenance["data"]) != (path.stem in DRAWN)
     for path in sorted((MEASURED / "seeds").rglob("*.json")):
         result = read_result(path)
         assert result.notebook == path.stem
