@@ -18,6 +18,7 @@ from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.bounds.panoramia import panoramia_ceiling
 from paperlib.bounds.ranks import p_values
 from paperlib.core import round_down
+from paperlib.core.direction import REVERSED_LEVEL
 from paperlib.reproduction.exhibits import paper_table, paper_tables
 from paperlib.reproduction.papers.verdict.evidence import rules
 from paperlib.reproduction.validity.claimed_levels import EXAMPLES, SIMULATIONS
@@ -97,6 +98,9 @@ COMPUTED: dict[str, list[tuple[str, Callable[[], str]]]] = {
     "epsilon_star_simulation.ipynb": [
         ("from $-{}$ to", lambda: f"{exp(1) / (exp(1) - 1):.2f}"),
         ("to $-{}$: it is close", lambda: f"{exp(2) / (exp(2) - 1):.2f}"),
+    ],
+    "what_a_number_means.md": [
+        ("Each check has a level of {} %", lambda: f"{100 * REVERSED_LEVEL:g}")
     ],
     "output_set_gain.ipynb": [("4, 2, 1, 0.5, {}.", lambda: f"{2 / 8:g}")],
     "results.md": [
