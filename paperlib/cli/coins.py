@@ -113,18 +113,20 @@ def coins(
     column = unit or id_column or records.id_column()
     refuse_unknown_column(data, records, column)
     digests = records.digests(column)
-    # Records of a table without ids are named by their content.
+    # The id of each record: a hash of its content in a table without ids, else its path in a folder
+    # or its line in a list, else its cell in the column of ids.
     made_ids = digests if column is None and records.names is None else None
     names = made_ids or records.names or records.cells(column or "")
     warnings = _copy_warnings(data, digests, names, column)
     name_of_ids = column or ("id" if made_ids is None else MADE_ID)
     options_of_coins = {"seed": seed, "fraction": audit_fraction, "column": name_of_ids}
     tossed = _tossed(names, records, unit=unit, alike=alike, forget=forget, **options_of_coins)
+    # Two flags for each record of the data, shape (n,): trained on, and to be scored.
     training = tossed.training(names)
     with_coin = set(tossed.ids)
     audited = np.array([name in with_coin for name in names])
-    written = [to_forget, to_score, out] if forget else [to_score, out]
-    with files_of_coins(tossed, sealed, *written):
+    files_of_data = [to_forget, to_score, out] if forget else [to_score, out]
+    with files_of_coins(tossed, sealed, *files_of_data):
         if records.names is None:
             records.write(to_score, audited, made_ids)
         else:
@@ -168,8 +170,11 @@ def _tossed(
     forget: bool,
     **options_of_coins: Any,
 ) -> "Coins":
-    """Coins for single records or units, or for pairs of records, alike in a column if there is
-    one.
+    """Toss the coins: with ``forget`` for pairs of records, whose cells in the column ``alike``
+    agree if it is named; else for single records, or for units.
+
+    ``names`` has the id of each record, shape (n,); ``options_of_coins`` are the seed, fraction and
+    column of `toss_coins`. Raises ValueError for a column that the data lack, and as `toss_coins`.
     """
     from paperlib.core.coins import toss_coins, toss_pairs
 
@@ -188,8 +193,8 @@ def _by_row(names: Sequence[str], tossed: "Coins") -> list[str]:
 
 
 def _write_forgotten(path: Path, records: "Records", names: Sequence[str], tossed: "Coins") -> str:
-    """Write the records to forget: as in the data, or the names of files, one a line. The line that
-    tells so is returned.
+    """Write the records to forget to ``path``: rows of a table as in the data, files and lists as
+    their names, one a line. Returns the line that tells so on the terminal.
     """
     from paperlib.io.files import write_text
 
@@ -257,9 +262,12 @@ def _tossed_words(tossed: "Coins") -> str:
 def _copy_warnings(
     data: str, digests: Sequence[str], names: Sequence[str], column: str | None
 ) -> list[str]:
-    """That records of different ids hold the same; a ValueError where no column says that they are
-    different.
+    """One warning where records of different ids hold the same, else none.
+
+    ``digests`` has a hash of what each record holds, ``names`` its id, shape (n,) both. Raises
+    ValueError for such records where no ``column`` of ids says that they are different ones.
     """
+    # Without ids each row counts as a record of its own, named by its number.
     copies = _copies(digests, names if column else range(len(names)))
     if not copies:
         return []
@@ -276,8 +284,12 @@ def _copy_warnings(
 
 
 def output_paths(data: str, out: Path, records: "Records", ending: str) -> tuple[Path, Path]:
-    """The files beside ``out``: what is to be scored, and the coins; a ValueError where a file is
-    there.
+    """Paths of the two files beside ``out``: the records to be scored, which end in ``ending``, and
+    the coins.
+
+    Raises:
+        ValueError: ``out`` has another ending than the data or lies in their folder, or one of the
+            three paths is taken.
     """
     if not str(out).lower().endswith(records.ending):
         raise ValueError(f"--out: {out} gets the form of {data}; let it end in {records.ending}")
@@ -292,7 +304,7 @@ def output_paths(data: str, out: Path, records: "Records", ending: str) -> tuple
 
 
 def refuse_unknown_column(data: str, records: "Records", column: str | None) -> None:
-    """Refuse a column that the data lack; None and "" are none."""
+    """Refuse (ValueError) a column that the data lack; None and "" name no column and pass."""
     from paperlib.core.checks import did_you_mean
 
     if column and column not in records.columns:
@@ -305,7 +317,9 @@ _TO_PLAN = "To fix before training what the audit will do: paperlib seal plan.ya
 
 
 def _tell(sealed: Path, tossed: "Coins", summary: str) -> None:
-    """Print warnings of the coins, what was made of the data, and what comes next."""
+    """Print warnings of the coins, ``summary`` of what was written, the coins with their hash, and
+    what comes next.
+    """
     from paperlib.words.coins import seed_warnings
 
     for warning in seed_warnings(tossed):
@@ -323,11 +337,15 @@ def _tell(sealed: Path, tossed: "Coins", summary: str) -> None:
 
 
 def _copies(digests: Sequence[str], names: Iterable[str | int]) -> int:
-    """Number of records that hold the same as one of another name."""
-    first: dict[str, str | int] = {}
-    pairs = zip(digests, names, strict=True)
-    shared = {digest for digest, name in pairs if first.setdefault(digest, name) != name}
-    return sum(digest in shared for digest in digests if digest)
+    """Number of records that hold the same as a record of another name; records that hold nothing
+    beside their name, whose digest is "", do not count.
+    """
+    first_name: dict[str, str | int] = {}
+    of_several_names: set[str] = set()
+    for digest, name in zip(digests, names, strict=True):
+        if first_name.setdefault(digest, name) != name:
+            of_several_names.add(digest)
+    return sum(digest in of_several_names for digest in digests if digest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -423,6 +441,7 @@ def canaries(
     column = id_column or records.id_column()
     refuse_unknown_column(data, records, column)
     source = _Canaries(data=data, records=records, column=column, count=count, seed=seed)
+    # Numbers of the records that canaries stand for, which are not trained on, and the canaries.
     if kind == "labels":
         replaced, made = _wrong_rows(source, label)
     elif is_folder:
@@ -434,10 +453,11 @@ def canaries(
         replaced = np.zeros(0, dtype=np.int64)
         made = _made_texts(source, text, make)
     size = len(records.contents)
-    with_canaries = records.added(made)
+    with_canaries = records.added(made)  # behind the records of the data
     names = _names(with_canaries, column)[size:]
     name_of_ids = "id" if is_folder else column or MADE_ID
     tossed = toss_coins(names, seed=seed, column=name_of_ids, copies=repetitions)
+    # Numbers of the records to write: all canaries, those to train on, and those of the data.
     added = np.arange(size, size + count)
     planted = np.repeat(added[tossed.included], repetitions)
     kept = np.delete(np.arange(size), replaced)
@@ -448,7 +468,7 @@ def canaries(
             write_text(to_score, "".join(lines))
         elif is_folder or column:
             with_canaries.write(to_score, added, None)
-        else:
+        else:  # a first column of made ids; those of the data are not written here
             with_canaries.write(to_score, added, [*[""] * size, *names])
         with_canaries.write(out, planted_order(kept, planted, seed=seed), None)
 
@@ -463,7 +483,7 @@ def canaries(
 
 
 def _check_kind(kind: str, label: str | None, model: str | None) -> None:
-    """Refuse an unknown kind of canaries, and options that are not for this kind."""
+    """Refuse (ValueError) an unknown kind of canaries, and options that are not for this kind."""
     from paperlib.core.checks import check_choice
     from paperlib.generators.canaries import TEXT_KINDS
 
@@ -475,7 +495,9 @@ def _check_kind(kind: str, label: str | None, model: str | None) -> None:
 
 
 def _names(records: "Records", column: str | None) -> Sequence[str]:
-    """The id of each record: the path of a file, the cell of the column, else what it holds."""
+    """The id of each record, shape (n,): the path of a file of a folder, the cell of the column of
+    ids, and without one a hash of what the record holds.
+    """
     if not records.ending:
         return records.names or []
     return records.cells(column) if column else records.digests()
@@ -484,8 +506,11 @@ def _names(records: "Records", column: str | None) -> Sequence[str]:
 def _made_texts(
     source: _Canaries, text: str, make: Callable[[list[str]], list[str]]
 ) -> list[dict[str, Any]]:
-    """Records with a made text and an id; what else a record holds is that of a random one of the
-    data. In chats it is the last answer.
+    """Canaries of made texts, ``source.count`` rows of a cell by its column.
+
+    ``text`` is the column of texts, and ``make`` turns the texts of the data into those of the
+    canaries. All other cells are those of a random record, but for an id of its own; of a chat the
+    last answer is made. Raises ValueError for a missing column, and for one of other values.
     """
     records = source.records
     if records.names is not None:
@@ -504,7 +529,9 @@ def _made_texts(
 
 
 def _made_chats(source: _Canaries, make: Callable[[list[str]], list[str]]) -> list[dict[str, Any]]:
-    """Chats of the data whose last answer is a made text; none where a record holds no chat."""
+    """Chats of random records whose last answer is a text made from all last answers; an empty list
+    where a record of the data holds no chat.
+    """
     from paperlib.generators.chats import last_answer, with_last_answer
 
     answers: list[str] = []
@@ -521,8 +548,8 @@ def _in_records(
     made: Sequence[str],
     put: Callable[[dict[str, Any], str], dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Random records of the data, each with a made text, which ``put`` writes into it, and with an
-    id of its own.
+    """Random records of the data, each with an id of its own and one of the texts ``made``, shape
+    (count,), which ``put`` writes into it; a record may be drawn several times.
     """
     from paperlib.generators.canaries import example_rows
 
@@ -530,7 +557,7 @@ def _in_records(
     examples = example_rows(len(records.contents), source.count, seed=source.seed).tolist()
     ids = _new_ids(records, source.column) if source.column else repeat(None)
     canaries: list[dict[str, Any]] = []
-    for example, canary, canary_id in zip(examples, made, ids, strict=False):
+    for example, canary, canary_id in zip(examples, made, ids, strict=False):  # ids never end
         row = dict(records.contents[example])
         if source.column:
             row[source.column] = canary_id
@@ -539,7 +566,9 @@ def _in_records(
 
 
 def _new_ids(records: "Records", column: str) -> Iterator[str | int]:
-    """Ids that no record has: numbers above all others where all are numbers, else canary-1, ..."""
+    """Ids that no record has in the column, without end: where all are numbers those above the
+    largest, as text or numbers like them, else canary-1, canary-2, ...
+    """
     taken = set(records.cells(column))
     if all(map(str.isdecimal, taken)):
         numbers = count_from(max(map(int, taken)) + 1)
@@ -550,8 +579,15 @@ def _new_ids(records: "Records", column: str) -> Iterator[str | int]:
 
 
 def _wrong_rows(source: _Canaries, label: str | None) -> tuple["IntArray", list[dict[str, Any]]]:
-    """Numbers of rows without a copy, and each with a wrong label; files get their new class as
-    folder.
+    """Records drawn to be canaries, and each of them with a wrong label in place of its own.
+
+    Returns:
+        Numbers of the drawn records, rising, shape (count,), which are to be left out of the data;
+        and the canary of each, as `Records.added` takes it: the cells of a row, or the path that
+        its file is copied to and the file's name.
+
+    Raises:
+        ValueError: Too few records to draw from, or what `_labels` and `wrong_labels` refuse.
     """
     import numpy as np
 
@@ -559,34 +595,55 @@ def _wrong_rows(source: _Canaries, label: str | None) -> tuple["IntArray", list[
 
     records = source.records
     labels = _labels(source.data, records, label)
-    digests = records.digests(label, source.column)
-    times = Counter(digests)
-    able = [
-        row
-        for row, digest in enumerate(digests)
-        if digest and times[digest] == 1 and labels[row] not in (None, "")
-    ]
-    if source.count > len(able):
+    candidates = _without_copies(records.digests(label, source.column), labels)
+    if source.count > len(candidates):
         raise ValueError(
-            f"--count: {len(able):,} of {len(records.contents):,} records have a label and no "
-            "copy; ask for no more"
+            f"--count: {len(candidates):,} of {len(records.contents):,} records have a label and "
+            "no copy; ask for no more"
         )
-    drawn, wrong = wrong_labels([labels[row] for row in able], source.count, seed=source.seed)
-    rows = np.array(able)[drawn]
+    labels_to_change = [labels[row] for row in candidates]
+    drawn, wrong = wrong_labels(labels_to_change, source.count, seed=source.seed)
+    rows = np.array(candidates)[drawn]
     canaries: list[dict[str, Any]] = []
-    for row, other in zip(rows.tolist(), wrong, strict=True):
-        content = records.contents[row]
+    for row, wrong_label in zip(rows.tolist(), wrong, strict=True):
         if records.names is None:
-            canaries.append({**content, label or "": other})
+            canaries.append({**records.contents[row], label or "": wrong_label})
         else:
-            name = records.names[row]
-            path = f"{other}/{content['sha256'][:24]}{Path(name).suffix}"
-            canaries.append({"path": path, "source": name})
+            canaries.append(_relabelled_file(records, row, wrong_label))
     return rows, canaries
 
 
+def _without_copies(digests: Sequence[str], labels: Sequence[Any]) -> list[int]:
+    """Numbers of the records that have a label and content which no other record has: a copy that
+    stays in the data would teach the model the right label.
+
+    ``digests`` has a hash of what each record holds beside label and id, "" for nothing; shape
+    (n,), as ``labels``, where None and "" are none.
+    """
+    times = Counter(digests)
+    rows: list[int] = []
+    for row, (digest, label) in enumerate(zip(digests, labels, strict=True)):
+        if digest and times[digest] == 1 and label not in (None, ""):
+            rows.append(row)
+    return rows
+
+
+def _relabelled_file(records: "Records", row: int, label: str) -> dict[str, str]:
+    """The canary of a file: a copy in the folder of the class ``label``, named by its content, as
+    a file of its old name may be there.
+    """
+    name = (records.names or [])[row]
+    digest = records.contents[row]["sha256"][:24]  # as long as the ids of records without ids
+    return {"path": f"{label}/{digest}{Path(name).suffix}", "source": name}
+
+
 def _labels(data: str, records: "Records", label: str | None) -> list[Any]:
-    """The label of each record: the folder of a file, or the cell of the column of labels."""
+    """The label of each record, shape (n,): the folder of a file, or the cell of the column
+    ``label``.
+
+    Raises:
+        ValueError: A list of texts, a file in no folder, or a column that is not named or missing.
+    """
     from paperlib.generators.canaries import TEXT_KINDS
 
     if records.ending.startswith(".txt"):
