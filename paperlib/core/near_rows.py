@@ -11,12 +11,14 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-_NEAR = (1, 4)  # nearest neighbours whose sides are compared with that of a row
+_NEAR = (1, 4)  # numbers of nearest neighbours whose sides are compared with that of a row
 _RING = (17, 64)  # neighbours from which the chance of a row is mended, the nearest left out
 _RIDGE = 1.0  # holds slopes back where the ring has hardly more rows than features
 _LEVEL = 5.0  # standard deviations from which neighbours share their side too often
 _SHARE = 0.15  # and the correlation of their sides: less is left by a chance that was fitted badly
 _DRAWS = 40  # times that the coins are tossed again
+_SUREST = 0.001  # least chance of either side, so that no tossed coin is a constant
+_LEAST_SCALE = 1.0  # of an agreement: below it the chances are so sure that nothing is compared
 _FEWEST_ROWS = 100
 _MOST_ROWS = 4_000  # rows around one row at random, for time and memory
 _MOST_FEATURES = 10  # directions in which the rows vary most
@@ -84,13 +86,11 @@ def _around_one(space: FloatArray) -> IntArray:
 def _sides_agree(
     space: FloatArray, member: Flags, chances: FloatArray, rng: np.random.Generator
 ) -> bool:
-    """Whether sides of nearest neighbours agree beyond the chances, and beyond tossed coins.
+    """Whether nearest neighbours stand on one side more often than their chances explain.
 
-    A parametric bootstrap. The chance of each row is fitted to the sides around it, and the sides
-    are tossed again by these chances, 40 times. Agreement is the sum over pairs of neighbours of
-    the products of their residuals, side less chance. It is too large where it is more than five
-    standard deviations above its mean among the tossed sides, and this excess is more than a
-    correlation of 0.15, for one nearest neighbour or for four.
+    A parametric bootstrap: a chance is fitted to each row, 40 sets of sides are tossed by these
+    chances, and the agreement of the observed sides is held against that of the tossed ones
+    (`_is_excess`), for one nearest neighbour and for four.
 
     Args:
         space: Places of the rows, shape (n, features).
@@ -110,24 +110,35 @@ def _sides_agree(
         misfit = sides - chances[:, None]
         return misfit - np.einsum("nk,nkt->nt", weights, misfit[ring])
 
-    observed = member[:, None].astype(np.float64)
-    fitted = np.clip(observed - residuals(observed), 0.001, 0.999)
+    observed = member[:, None].astype(np.float64)  # sides as one draw, 1 for a member
+    observed_residuals = residuals(observed)
+    fitted = np.clip(observed - observed_residuals, _SUREST, 1.0 - _SUREST)
     tossed = (rng.random((len(space), _DRAWS)) < fitted).astype(np.float64)
-    left = residuals(observed)
-    left_of_tossed = residuals(tossed)
-    deviations = np.sqrt(fitted * (1.0 - fitted))[:, 0]
+    tossed_residuals = residuals(tossed)  # their chances are fitted anew, as the observed ones were
+    deviations = np.sqrt(fitted * (1.0 - fitted))[:, 0]  # of the coin of each row
     for count in _NEAR:
         near = neighbours[:, :count]
-        agreement = _agreement(left, near)[0]  # of the one column that was observed
-        by_chance = _agreement(left_of_tossed, near)
-        # What the agreement would be at a correlation of 1. Below 1 the chances are so sure that
-        # there is nothing to compare.
-        scale = float((deviations[:, None] * deviations[near]).sum())
-        excess = agreement - float(by_chance.mean())
-        is_beyond_coins = excess > _LEVEL * float(by_chance.std())
-        if scale >= 1.0 and is_beyond_coins and excess > _SHARE * scale:
+        if _is_excess(
+            agreement=float(_agreement(observed_residuals, near)[0]),
+            tossed=_agreement(tossed_residuals, near),
+            scale=float((deviations[:, None] * deviations[near]).sum()),
+        ):
             return True
     return False
+
+
+def _is_excess(agreement: float, tossed: FloatArray, scale: float) -> bool:
+    """Whether an agreement of sides is beyond tossed coins, and not by a trifle.
+
+    Args:
+        agreement: Of the observed sides: the sum of `_agreement`.
+        tossed: Agreements of the sides that were tossed again, shape (draws,).
+        scale: What the agreement would be if neighbours shared every coin (a correlation of 1).
+    """
+    excess = agreement - float(tossed.mean())
+    is_beyond_coins = excess > _LEVEL * float(tossed.std())
+    is_large = scale >= _LEAST_SCALE and excess > _SHARE * scale
+    return is_beyond_coins and is_large
 
 
 def _neighbours(space: FloatArray, count: int) -> IntArray:
@@ -139,7 +150,12 @@ def _neighbours(space: FloatArray, count: int) -> IntArray:
 
 
 def _agreement(residuals: FloatArray, near: IntArray) -> FloatArray:
-    """Sum of the products of each row's residual with those of its near rows, for each draw."""
+    """How far rows and their neighbours stand on the same side of their chances, shape (draws,):
+    the sum of the products of each row's residual with those of its near rows.
+
+    ``residuals`` are sides less chances, shape (n, draws); ``near`` the row numbers of the
+    neighbours of each row, shape (n, count).
+    """
     total = np.zeros(residuals.shape[1])
     for neighbour in near.T:
         total += (residuals * residuals[neighbour]).sum(axis=0)
@@ -147,10 +163,14 @@ def _agreement(residuals: FloatArray, near: IntArray) -> FloatArray:
 
 
 def _local_weights(space: FloatArray, ring: IntArray) -> FloatArray:
-    """Weights of the rows of each ring in a linear regression around its row, shape (n, k).
+    """Weights by which a local linear regression predicts each row from its ring, shape (n, k).
 
-    The intercept of a ridge regression on the coordinates relative to the row: what it predicts for
-    the row itself.
+    The prediction for the row itself is the intercept of a ridge regression on coordinates relative
+    to the row: a weighted sum of what the rows of the ring show.
+
+    Args:
+        space: Coordinates of the rows, shape (n, features).
+        ring: Row numbers of the ring of each row, shape (n, k).
     """
     relative = space[ring] - space[:, None]  # (n, k, features), 0 at the row itself
     # One scale for each ring, so that the penalty is as strong in dense regions as elsewhere.

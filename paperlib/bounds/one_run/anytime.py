@@ -18,6 +18,7 @@ bisection. Levels above 1/3 are tested at 1/3.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +32,7 @@ _LOG_BETA_PRIOR = math.log(math.pi)  # betaln(1/2, 1/2)
 _SHARP = 3.0  # nats of the point above q
 _LARGEST = 60.0  # nats; no audit of fewer than e^60 guesses reaches it
 _TOLERANCE = 1e-9
-_STEP = 0.25  # nats between two budgets of failures
+_STEP = 0.25  # nats; width of a range of epsilon that one budget of failures serves
 
 
 def sharp_share(most: int | None) -> float:
@@ -46,8 +47,14 @@ def sharp_share(most: int | None) -> float:
 def log_mixture(
     correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike, share: float = 0.0
 ) -> FloatArray:
-    """Log of the mixture supermartingale M_r after r = ``guesses``, at log-odds ``epsilon``;
-    broadcasts.
+    """Log of the mixture supermartingale M_r, in nats, in the shape to which the arguments
+    broadcast.
+
+    Args:
+        correct: Right guesses k, from 0 to r.
+        guesses: Guesses r, right and wrong.
+        epsilon: Log-odds of a right guess under the hypothesis, nats.
+        share: Share of the sharp point in the prior, in [0, 1) (see `sharp_share`).
     """
     k, r, e = np.asarray(correct, float), np.asarray(guesses, float), np.asarray(epsilon, float)
     broad, sharp = _parts(k, r, betaln(k + 0.5, r - k + 0.5), e, share)
@@ -63,8 +70,10 @@ def _log_kept(k: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
 def _parts(
     k: FloatArray, r: FloatArray, log_beta: FloatArray, e: FloatArray | float, share: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Logs of the two parts of M_r, the Beta part without the cut at q: an upper bound, and
-    cheap.
+    """Logs of the two parts of M_r, the Beta part and the point at e + 3, in one shape.
+
+    The Beta part is taken without its cut at q, as an upper bound that is cheap. ``log_beta`` is
+    the log of Beta(k + 1/2, r - k + 1/2); e, the log-odds of q, is in nats.
     """
     # The Beta(1/2, 1/2) prior keeps the mass (2/pi) atan(e^(-eps/2)) above q.
     e = np.asarray(e, float)
@@ -79,24 +88,34 @@ def _parts(
     return math.log1p(-share) + broad, np.asarray(math.log(share) + sharp)
 
 
+class _Step(NamedTuple):
+    """A range of epsilon in which every value is put to the same test."""
+
+    start: float  # nats, least epsilon of the range
+    end: float  # nats, largest
+    level: float  # error of the test, in (0, 1)
+    failures: int  # right guesses taken off every count before the test, as paid for by delta
+
+
 class _CountSearch:
-    """Asks whether any given stopping point refutes an epsilon, forgetting those that cannot refute
-    more.
+    """The test of one step on many guess counts, asked about one epsilon after the other.
+
+    Counts that do not refute an epsilon are forgotten once another count refutes it: they refute no
+    larger one either.
     """
 
-    def __init__(
-        self, correct: IntArray, guesses: IntArray, level: float, failures: int, most: int | None
-    ) -> None:
+    def __init__(self, correct: IntArray, guesses: IntArray, step: _Step, most: int | None) -> None:
+        """Take the counts, both of shape (counts,); ``most`` is as in `AnytimeCounts`."""
         self._share = sharp_share(most)
-        self._k = np.maximum(np.asarray(correct, float) - failures, 0.0)
-        self._r, self._threshold = np.asarray(guesses, float), log_threshold(level)
+        self._k = np.maximum(np.asarray(correct, float) - step.failures, 0.0)
+        self._r, self._threshold = np.asarray(guesses, float), log_threshold(step.level)
         self._log_beta = betaln(self._k + 0.5, self._r - self._k + 0.5)
-        self._index = np.arange(self._k.size)
+        self._index = np.arange(self._k.size)  # where each remaining count stood at first
         self.best = 0  # position of a count that refutes the last refuted epsilon
 
     def refutes(self, epsilon: float) -> bool:
-        """Whether some count refutes ``epsilon``, nats; later questions must be about larger
-        ones.
+        """Whether some count refutes ``epsilon``, nats; each must be larger than every epsilon
+        refuted before.
         """
         broad, sharp = _parts(self._k, self._r, self._log_beta, epsilon, self._share)
         # At or below the accuracy q every factor of M_r is at most 1.
@@ -104,6 +123,7 @@ class _CountSearch:
         hopeful = np.flatnonzero((upper >= self._threshold) & (self._k > self._r * q))
         if not hopeful.size:
             return False
+        # The exact M_r of one count is cheap: only if it fails, those of all hopeful ones.
         likeliest = hopeful[np.argmax(upper[hopeful])]
         for tried in (np.array([likeliest]), hopeful):
             kept = _log_kept(self._k[tried], self._r[tried], q)
@@ -116,10 +136,23 @@ class _CountSearch:
                 return True
         return False
 
-    def alone(self, start: float, end: float) -> FloatArray:
-        """Largest epsilon between two, nats, that each count refutes alone, from below, shape
-        (counts,); -1 where there is none.
+    def last_of_any(self, step: _Step) -> float:
+        """The largest epsilon of the step, nats, that some count refutes; its start is refuted."""
+        low = high = step.start
+        # Doubling finds a bracket near the start, where most answers lie.
+        while high < step.end:
+            high = min(max(1.0, 2 * low), step.end)
+            if not self.refutes(high):
+                break
+            low = high
+        # Where the end itself is refuted, low = high and nothing is left to bisect.
+        return float(last_refuted(self.refutes, low, high, _TOLERANCE))
+
+    def last_of_each(self, step: _Step) -> FloatArray:
+        """The largest epsilon of the step, nats, that each count refutes by itself, rounded down,
+        shape (counts,); -1 where it does not refute the start. Nothing may be forgotten before.
         """
+        start, end = step.start, step.end
 
         def refuted(epsilon: ArrayLike) -> NDArray[np.bool_]:
             return log_mixture(self._k, self._r, epsilon, self._share) >= self._threshold
@@ -129,7 +162,12 @@ class _CountSearch:
 
 
 def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
-    """Level of the test and failures f: ``level + mean_failures / (f + 1) <= beta``, by Markov."""
+    """How an error ``beta`` is divided: the level of the test, and the right guesses f given up.
+
+    More than f failures have probability at most ``mean_failures / (f + 1)`` (Markov), so that
+    ``level + mean_failures / (f + 1) <= beta``.
+    """
+    # At most 0.7 of the error goes to the failures; every split is valid.
     if mean_failures <= 0.7 * beta:
         return beta - mean_failures, 0
     failures = math.ceil(mean_failures / (0.7 * beta)) - 1
@@ -142,8 +180,12 @@ def log_threshold(level: float) -> float:
 
 
 def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:
-    """Bound on the mean number of failures at ``epsilon``, 1 or 2 sides guessed; it falls with
-    epsilon.
+    """Upper bound on the mean number of right guesses that delta, not epsilon, pays for.
+
+    Args:
+        epsilon: Nats; the bound falls with it.
+        m_delta: Number of audit examples times delta.
+        sides: 2 if members and non-members are guessed, 1 if members only.
     """
     # In PANORAMIA x = c + epsilon stands in for epsilon and the relaxation g for delta: thinning
     # the right guesses to a chance of q takes away (1 - q) (a - e^x b)^+, (1 - q) g / 2 of an
@@ -153,8 +195,12 @@ def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:
 
 @dataclass(frozen=True)
 class AnytimeCounts:
-    """Every guess count is tested at once, where right guesses of mean `mean_failures` come for
-    free.
+    """The test of every guess count at once: lower bounds on epsilon from right and wrong guesses.
+
+    The mean number of right guesses that delta pays for falls with epsilon (`mean_failures`). So
+    epsilon is cut into steps (`_steps`), and in each of them one test, with the failures of its
+    start, serves every epsilon. An epsilon is refuted by the test of its own step, and the bound
+    ends at the first one that is not refuted: no error is shared between steps.
     """
 
     error: float  # error allowed for all counts together, in (0, 1)
@@ -163,48 +209,40 @@ class AnytimeCounts:
     most: int | None = None  # guesses that can be made at all: m, or None for any number
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
-        """The largest epsilon that any count refutes, nats, and the position of that count; 0 and
-        the last position where nothing is refuted.
+        """The epsilon, nats, up to which some count refutes each value, and the position of a count
+        that refutes the last one; 0 and the last position where nothing is refuted.
 
         Args:
             correct: Right guesses, shape (counts,).
             guesses: Guesses, right and wrong, shape (counts,).
         """
-        epsilon, reached = 0.0, guesses.size - 1
-        for start, end, level, failures in self._steps():
-            search = _CountSearch(correct, guesses, level, failures, self.most)
-            if not search.refutes(start):
+        epsilon, position = 0.0, guesses.size - 1
+        for step in self._steps():
+            search = _CountSearch(correct, guesses, step, self.most)
+            if not search.refutes(step.start):
                 break
-            low = high = start
-            while high < end:
-                high = min(max(1.0, 2 * low), end)
-                if not search.refutes(high):
-                    break
-                low = high
-            epsilon, reached = (
-                float(last_refuted(search.refutes, low, high, _TOLERANCE)),
-                search.best,
-            )
-            if epsilon != end:
+            epsilon, position = search.last_of_any(step), search.best
+            if epsilon != step.end:  # some epsilon of this step stands: the bound ends here
                 break
-        return epsilon, reached
+        return epsilon, position
 
     def refutes(self, correct: IntArray, guesses: IntArray, epsilon: float) -> bool:
-        """Whether the bound of ``correct`` of ``guesses``, shape (counts,), exceeds ``epsilon``,
-        nats; it is not computed.
+        """Whether the bound of `best` exceeds ``epsilon``, nats, without computing it; ``correct``
+        and ``guesses`` are right guesses and all guesses, shape (counts,).
         """
+        # M_r falls in epsilon, so a step is refuted as a whole where its end is.
         return all(
-            _CountSearch(correct, guesses, level, failures, self.most).refutes(min(end, epsilon))
-            for _, end, level, failures in self._steps(epsilon)
+            _CountSearch(correct, guesses, step, self.most).refutes(min(step.end, epsilon))
+            for step in self._steps(epsilon)
         )
 
     def refuting(
         self, correct: IntArray, guesses: IntArray, game: IntArray, games: int, epsilon: float
     ) -> NDArray[np.bool_]:
-        """Whether each game's bound exceeds ``epsilon``, as `refutes` says of one; shape (games,).
+        """Whether the bound of each of several games exceeds ``epsilon``, shape (games,).
 
-        A game does where, in every step of epsilon up to this one, some count of it refutes the end
-        of the step.
+        It does where, in every step of epsilon up to this one, some count of the game refutes the
+        end of the step: `refutes`, of all games at once.
 
         Args:
             correct: Right guesses, shape (counts,), of all games one after another.
@@ -215,50 +253,48 @@ class AnytimeCounts:
         """
         refutes = np.ones(games, dtype=bool)
         share = sharp_share(self.most)
-        for _, end, level, failures in self._steps(epsilon):
-            k: FloatArray = np.maximum(correct - failures, 0.0)
+        for step in self._steps(epsilon):
+            k: FloatArray = np.maximum(correct - step.failures, 0.0)
             r: FloatArray = guesses.astype(np.float64)
             log_beta: FloatArray = betaln(k + 0.5, r - k + 0.5)
-            e = min(end, epsilon)
+            e = min(step.end, epsilon)
             # The cheap upper bound on M_r leaves few counts to look at.
             upper = np.logaddexp(*_parts(k, r, log_beta, e, share))
-            hopeful = np.flatnonzero(upper >= log_threshold(level))
+            hopeful = np.flatnonzero(upper >= log_threshold(step.level))
             exact = log_mixture(k[hopeful], r[hopeful], e, share)
-            refuting = game[hopeful[exact >= log_threshold(level)]]
-            refutes &= np.bincount(refuting, minlength=games) > 0
+            refuting_games = game[hopeful[exact >= log_threshold(step.level)]]
+            refutes &= np.bincount(refuting_games, minlength=games) > 0
         return refutes
 
     def bounds(self, correct: IntArray, guesses: IntArray) -> FloatArray:
-        """The largest epsilon that each count refutes, nats, shape (counts,), 0 where it refutes
-        none; all of them hold together.
+        """The epsilon, nats, up to which each count by itself refutes every value, shape (counts,),
+        0 where it refutes none; all of them hold together.
 
         Args:
             correct: Right guesses, shape (counts,).
             guesses: Guesses, right and wrong, shape (counts,).
         """
-        # Epsilon rises in steps, each with a test of its own (see `_steps`). A count goes on to the
-        # next step if it refutes the whole of this one.
-        bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
-        for start, end, level, failures in self._steps():
-            search = _CountSearch(correct[alive], guesses[alive], level, failures, self.most)
-            refuted = search.alone(start, end)
-            some = refuted >= start  # -1 where not even the start is refuted
-            alive, refuted = alive[some], refuted[some]
-            bound[alive] = refuted
-            alive = alive[refuted == end]
+        bound = np.zeros(guesses.size)
+        alive = np.arange(guesses.size)  # counts that refuted all steps so far
+        for step in self._steps():
+            search = _CountSearch(correct[alive], guesses[alive], step, self.most)
+            last = search.last_of_each(step)
+            refutes_start = last >= step.start
+            bound[alive[refutes_start]] = last[refutes_start]
+            alive = alive[last == step.end]  # which refute the whole step go on to the next
             if not alive.size:
                 break
         return bound
 
-    def _steps(self, last: float = _LARGEST) -> Iterator[tuple[float, float, float, int]]:
-        """Start and end of each step of epsilon up to ``last``, and level and failures of its
-        test.
+    def _steps(self, last: float = _LARGEST) -> Iterator[_Step]:
+        """The steps of epsilon from 0 to the one that holds ``last``, nats; one step where delta is
+        0, since no failures have to be paid for.
         """
-        # Failures are budgeted at the start, where they are most, so that the test of a step has
-        # one level and one shift and can be inverted; the first epsilon not refuted ends the
-        # search.
-        step = _STEP if self.m_delta else _LARGEST
-        for number in range(int(last / step) + 1):
-            start = number * step
+        # Failures are budgeted at the start of a step, where they are most, so that its test has
+        # one level and one number of failures, and can be inverted.
+        width = _STEP if self.m_delta else _LARGEST
+        for number in range(int(last / width) + 1):
+            start = number * width
             mean = mean_failures(start, self.m_delta, sides=self.sides)
-            yield start, start + step, *failure_budget(mean, self.error)
+            level, failures = failure_budget(mean, self.error)
+            yield _Step(start, start + width, level, failures)
