@@ -122,9 +122,10 @@ def poisson_batches(
     seed: int, epoch: int, examples: int, *, rate: float, steps: int, shuffle: bool = False
 ) -> PoissonBatches:
     """Draw every record into every batch by its own coin, with chance ``rate`` in (0, 1],
-    exactly.
+    exactly; the same seed and epoch draw the same batches.
 
     Args:
+        epoch: Number of the epoch, from 0.
         examples: Number of records.
         steps: Number of batches.
         shuffle: Put the records of each batch into a random order, and not a rising one.
@@ -146,6 +147,7 @@ def poisson_batches(
     # The order in a batch is random; renaming the records leaves the coins as fair as they were.
     if shuffle:
         record = rng.permutation(examples)[record]
+    # The steps of the heads rise, so a batch starts at the first head of its step.
     return PoissonBatches(record, np.searchsorted(step, np.arange(steps + 1)))
 
 
@@ -155,13 +157,14 @@ class NoiseStreams:
     """
 
     def __init__(self, seeds: Sequence[int], size: int, device: torch.device) -> None:
+        """Streams for the models of these seeds, which need ``size`` numbers in a step."""
         self._seeds = seeds
         self._device = device
         # A launch costs more than the numbers on a GPU, so there several steps are drawn at once.
         self._block = 8 if device.type == "cuda" else 1
         self._drawn = torch.empty(len(seeds), self._block, size, device=device)
         self._generators: list[torch.Generator] = []
-        self._used = self._block
+        self._used = self._block  # steps whose noise is used up: all, so that the next one draws
 
     def start(self, epoch: int, count: int) -> None:
         """Begin an epoch with the first ``count`` models."""
@@ -175,6 +178,7 @@ class NoiseStreams:
         call.
         """
         if self._used == self._block:
+            # Models behind the first ``count`` have no generator: theirs stays undrawn.
             for drawn, source in zip(self._drawn, self._generators, strict=False):
                 drawn.normal_(generator=source)
             self._used = 0

@@ -76,20 +76,30 @@ class MLPEnsemble:
 
     def logits(self, x: Any) -> Tensor:
         """Logits of every model on every record (n, inputs), shape (K, n, outputs), on the models'
-        device.
+        device; a ValueError for records that are not finite or of another width.
         """
         return torch.cat([self._forward(block) for block in self._blocks(x)], dim=1)
 
     def margin_losses(self, x: Any, y: Any) -> np.ndarray:
         """``paperlib.models.margin_loss`` of each of K models on every record, nats, float64, shape
         (K, n).
+
+        Raises:
+            ValueError: Records (n, inputs) or class numbers (n,) that do not fit.
         """
         return self._map(x, y, margin_loss)
 
     def accuracies(self, x: Any, y: Any) -> np.ndarray:
-        """Share of the records that each model gets right, shape (K,)."""
+        """Share of the records that each model gets right, shape (K,).
+
+        Raises:
+            ValueError: Records (n, inputs) or class numbers (n,) that do not fit.
+        """
 
         def is_right(logits: Tensor, labels: Tensor) -> Tensor:
+            """Whether each model has each record (b,) in its class, (K, b); a single logit is the
+            log-odds of class 1.
+            """
             if logits.shape[-1] == 1:
                 return (logits[..., 0] > 0) == (labels.to(logits.device) == 1)
             return logits.argmax(-1) == labels.to(logits.device)
@@ -97,7 +107,10 @@ class MLPEnsemble:
         return self._map(x, y, is_right).mean(axis=1)
 
     def _map(self, x: Any, y: Any, function: Callable[[Tensor, Tensor], Tensor]) -> np.ndarray:
-        """``function`` of logits (K, b, outputs) and labels (b,), block by block, (K, n)."""
+        """``function``, of logits (K, b, outputs) and labels (b,) to numbers (K, b), block by block
+        over all records, (K, n).
+        """
+        # A class number for each record; whether the models have that class, ``function`` looks.
         labels = check_labels(y, torch.iinfo(torch.int32).max, len(x))
         blocks = self._blocks(x)
         label_blocks = labels.split([len(block) for block in blocks])
@@ -227,12 +240,16 @@ def _stacks(
     device: torch.device,
     chunk: int | None,
 ) -> list[list[int]]:
-    """The indices in stacks of ``chunk`` configs of one ``batch_key``, most epochs first."""
+    """The indices in stacks of up to ``chunk`` configs of one ``batch_key``; None takes the fastest
+    size. In a stack those of most epochs come first, and of these those of one learning rate stand
+    together.
+    """
     by_key: dict[Any, list[int]] = {}
     for index in indices:
         by_key.setdefault(configs[index].batch_key, []).append(index)
     stacks: list[list[int]] = []
     for group in by_key.values():
+        # The models still in training are then always the first; Adam steps once for each rate.
         group.sort(key=lambda index: (-configs[index].epochs, configs[index].learning_rate))
         size = chunk or _fastest_stack(configs[group[0]].batch_size, device)
         stacks += [group[start : start + size] for start in range(0, len(group), size)]
@@ -307,6 +324,11 @@ class MLPStack:
     def __init__(
         self, mlp: MLP, configs: Sequence[TrainingConfig], data: Examples, dtype: torch.dtype
     ) -> None:
+        """Models with the initial parameters of their seeds; configs of one ``batch_key``, most
+        epochs first.
+
+        ``dtype`` is what the inputs of matrix products are rounded to; DP-SGD stays in float32.
+        """
         self._mlp = mlp
         self._dtype = dtype
         initial = [mlp.initial(generator(config.seed, "initial")) for config in configs]
@@ -323,6 +345,7 @@ class MLPStack:
         # What the sum of clipped gradients, and its noise, are divided by: the number of groups as
         # in TensorFlow Privacy, or the expected batch as in Opacus.
         self._divisor = self._groups or configs[0].expected_batch(len(data))
+        # Private configs all have a clipping norm: the 0 is for the type checker alone.
         norms = [config.clip_norm or 0.0 for config in configs]
         scales = [
             config.noise_multiplier * norm / self._divisor
@@ -341,8 +364,13 @@ class MLPStack:
             self._noise.start(epoch, count)
 
     def gradients(self, x: Tensor, y: Tensor, present: Tensor | None) -> Tensor:
-        """Gradients (count, size) on (count, B, inputs) and (count, B); with DP-SGD where
-        ``present``.
+        """Gradients of the models in training, (count, size), valid until the next call.
+
+        Args:
+            x: Records of each model's batch, (count, B, inputs).
+            y: Their class numbers, (count, B).
+            present: None for the mean gradient of a batch; for the clipped and noisy one of DP-SGD
+                whether a record stands there, (count, B), as its batches differ in length.
         """
         if present is not None and self._noise is not None:
             return self._noisy_gradients(x, y, present, self._noise)
@@ -358,8 +386,10 @@ class MLPStack:
     def _noisy_gradients(
         self, x: Tensor, y: Tensor, present: Tensor, noise: NoiseStreams
     ) -> Tensor:
-        """Clipped gradients of the records, or groups of records, that are ``present``, and noise;
-        both divided by the expected size of a batch or the number of groups: (count, size).
+        """Sum of the clipped gradients of records, or groups of records, and noise, both divided by
+        the expected size of a batch or the number of groups: (count, size).
+
+        ``x`` are (count, B, inputs), ``y`` and ``present`` (count, B): whether a record is there.
         """
         inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
         # A place without a record has a gradient of 0, which adds nothing to sums and norms.
@@ -426,8 +456,8 @@ def train_stack(
             y = data.y.index_select(0, records.flatten()).unflatten(0, records.shape)
             optimizer.step(stack.gradients(x, y, present), count)
         finite = torch.isfinite(stack.parameters[:count]).all(1)
-        for model in (~finite).nonzero().flatten().tolist():
-            diverged.setdefault(model, epoch + 1)
+        for row in (~finite).nonzero().flatten().tolist():
+            diverged.setdefault(row, epoch + 1)  # the first such epoch stays
         on_epoch(epoch + 1, count)
     return diverged
 
@@ -435,7 +465,9 @@ def train_stack(
 def _epoch_batches(
     active: Sequence[TrainingConfig], epoch: int, data: Examples
 ) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """The record numbers of each step, (count, B), and for DP-SGD which of them count."""
+    """The record numbers of each step, (count, B), a row for each model; for DP-SGD also which of
+    them stand for a record, (count, B), and else None, as all do.
+    """
     if active[0].is_private:
         yield from _poisson_steps(active, epoch, data)
         return
@@ -448,7 +480,9 @@ def _epoch_batches(
 def _poisson_steps(
     active: Sequence[TrainingConfig], epoch: int, data: Examples
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Record numbers (count, B) of each step of DP-SGD, 0 where no record is, and which count."""
+    """Record numbers (count, B) of each step of DP-SGD, and where a record is, (count, B); where
+    none is, the number is 0. Records of one group are neighbours.
+    """
     config, examples = active[0], len(data)
     draw = partial(
         poisson_batches,
@@ -476,15 +510,18 @@ class StackedOptimizer:
     """
 
     def __init__(self, configs: Sequence[TrainingConfig], parameters: Tensor) -> None:
+        """An optimizer of ``parameters`` (K, size), which it changes in place, a config a row."""
         self._configs = list(configs)
         self._parameters = parameters
         device = parameters.device
         self._rates = torch.tensor([[config.learning_rate] for config in configs], device=device)
         self._momenta = torch.tensor([[config.momentum] for config in configs], device=device)
         self._adam = configs[0].optimizer == "adam"
+        # Of Adam the running means of the gradients and of their squares; of SGD its velocity, and
+        # no second table.
         self._first = torch.zeros_like(parameters)
         self._second = torch.zeros_like(parameters if self._adam else parameters[:0])
-        self._steps = torch.zeros((), device=device)
+        self._steps = torch.zeros((), device=device)  # of Adam, done so far
 
     def step(self, gradients: Tensor, count: int) -> None:
         """Update the first ``count`` models, by their gradients of shape (count, size)."""
@@ -498,8 +535,8 @@ class StackedOptimizer:
     def _adam_step(self, gradients: Tensor, count: int) -> None:
         """A step of Adam for the first ``count`` models, neighbours of one rate together."""
         start = 0
-        for rate, run in groupby(config.learning_rate for config in self._configs[:count]):
-            rows = slice(start, start + len(list(run)))
+        for rate, neighbours in groupby(config.learning_rate for config in self._configs[:count]):
+            rows = slice(start, start + len(list(neighbours)))
             start = rows.stop
             adam(
                 [self._parameters[rows]],

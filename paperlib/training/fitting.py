@@ -104,8 +104,10 @@ class Saved:
         self._written = time.monotonic()
 
     def state(self, device: torch.device | str) -> dict[str, Any] | None:
-        """The state kept of this run; None without one, and a `CheckpointError` if it cannot be
-        used.
+        """The state kept of this run, its tensors on ``device``; None where there is no file.
+
+        Raises:
+            CheckpointError: The file is damaged, no checkpoint, or of another run.
         """
         if self._path is None:
             return None
@@ -126,7 +128,8 @@ class Saved:
         return checkpoint["state"]
 
     def keep(self, state: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
-        """Write what ``state`` returns, if the time has come or ``now`` says so.
+        """Write what ``state`` returns, if the time has come, ``now`` says so, or the time that the
+        user gave the run is over.
 
         Raises:
             BudgetSpent: The time of the run is over (`paperlib.io.budget`), and the state is
@@ -134,8 +137,8 @@ class Saved:
         """
         if self._path is None:
             return
-        now = now or is_spent()
-        if not (now or time.monotonic() - self._written >= self._seconds):
+        is_due = time.monotonic() - self._written >= self._seconds
+        if not (now or is_due or is_spent()):
             return
         save_checkpoint(self._path, self._run, state())
         self._written = time.monotonic()
@@ -262,7 +265,7 @@ def fit(
         y: Class numbers, shape (n,); 0 or 1 for one output.
         config: Settings without ``clip_norm``.
         device: None takes CUDA where there is one, else the CPU.
-        precision: "float32", or "bfloat16" to run under autocast.
+        precision: "float32", or "bfloat16" for the products of the forward pass (autocast).
         checkpoint: File to write after every ``checkpoint_every`` epochs and after the last.
         checkpoint_every: Epochs, 1 or more.
         resume: True to continue from ``checkpoint`` if it exists.
@@ -298,6 +301,7 @@ def fit(
         return loss.detach()
 
     def one_epoch(epoch: int) -> float:
+        """One epoch, by its number from 0; its mean loss, nats."""
         module.train()
         return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, device)
 
@@ -388,8 +392,9 @@ def checkpoint_of(
     config: TrainingConfig,
     precision: str = "float32",
 ) -> Saved:
-    """The checkpoint of a classifier's training, which only a run on the same data takes up; it is
-    never written by the clock, and not at all without a ``path``.
+    """The checkpoint of a classifier's training: only a run with the same data, settings (but for
+    ``epochs``) and shapes of the module takes it up. It is never written by the clock, and not at
+    all without a ``path``.
     """
     if path is None:
         return Saved(None, {})
@@ -418,6 +423,8 @@ def train_epochs(
 
     Args:
         one_epoch: Trains in the epoch of this number, from 0, and returns its mean loss.
+        config: Settings of any kind that have ``epochs`` and ``seed``.
+        device: Whose global random numbers are seeded for each epoch.
         checkpoints: Where a training goes on from; its losses come first in what is returned.
         is_last: Whether training ends early, after this epoch.
 
@@ -453,11 +460,14 @@ def epoch_loss(
     batch: int,
     device: torch.device,
 ) -> float:
-    """Mean loss of one pass over shuffled batches of ``batch`` of so many ``examples``.
+    """Mean loss of one pass over shuffled batches of ``batch`` of so many ``examples``, in the
+    order of this seed and epoch.
 
     ``step`` learns from record numbers, shape (B,), and returns their mean loss, a scalar.
     """
-    total = torch.zeros((), device=device)
+    total = torch.zeros(
+        (), device=device
+    )  # of all losses; read once, as reading a GPU waits for it
     order = torch.from_numpy(shuffled(seed, epoch, examples)).to(device)
     for records in order.split(batch):
         total += step(records) * len(records)
@@ -475,7 +485,7 @@ def private_epochs(
     Opacus, and returns the mean loss of the records seen.
 
     ``step`` learns from record numbers, shape (B,), B possibly 0, and returns the sum of their
-    losses.
+    losses. Of ``examples`` records each is in a batch by its own coin.
     """
     steps = config.steps_per_epoch(examples)
     rate = config.sampling_rate(examples)

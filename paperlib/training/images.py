@@ -160,10 +160,13 @@ class _ImageTraining:
                 module.parameters(), momentum=0.9, nesterov=True, **options
             )
         steps = config.epochs * -(-len(x) // config.batch_size)  # rounded up in each epoch
+        # Of every training, for its checkpoint; with a constant rate it makes no step.
         self.cosine = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, steps)
 
     def step(self, rng: torch.Generator, records: Tensor) -> Tensor:
-        """One batch, of record numbers of shape (B,); returns the mean loss."""
+        """Learn from the records of these numbers, shape (B,), changed by ``rng`` where the config
+        says so; their mean loss, nats, shape ().
+        """
         x, config = self.x, self.config
         images = augmented(x[records], rng) if config.augment else x[records]
         self.optimizer.zero_grad(set_to_none=True)
@@ -177,7 +180,7 @@ class _ImageTraining:
         return loss.detach()
 
     def one_epoch(self, epoch: int) -> float:
-        """One pass over shuffled batches; returns the mean loss."""
+        """One pass over shuffled batches, by its number from 0; returns the mean loss, nats."""
         self.module.train()
         config, device = self.config, self.x.device
         step = partial(self.step, generator(config.seed, "module", epoch, device))
@@ -200,11 +203,14 @@ def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
     columns = (first_column + pixels)[:, None, :]
     images = torch.arange(count, device=x.device)[:, None, None]
     padded = pad(x, (reach, reach, reach, reach))
+    # Such an index puts the axis that it takes whole last: (B, side, side, channels).
     return padded[images, :, rows, columns].permute(0, 3, 1, 2)
 
 
 def _checked(images: Any, labels: Any, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Images and labels on the device, refused where they do not fit each other."""
+    """Images (n, channels, side, side) and labels, int64, on the device; a ValueError where they do
+    not fit each other.
+    """
     x = as_tensor(images)
     y = as_tensor(labels)
     as_input(x[:1])  # refuses what is no array of uint8 images
@@ -255,8 +261,8 @@ _PEAKS = {
 
 
 def peak_of(name: str | None, precision: str) -> float | None:
-    """Most TFLOP/s of a GPU in "bfloat16" or "float32"; None for none, or one that is not known
-    here.
+    """Most TFLOP/s of a GPU in "bfloat16" or "float32", by the name that its driver tells; None
+    without a GPU, or for one that is not known here.
     """
     for model, (bfloat16, tf32) in _PEAKS.items():
         if name and model in name:
@@ -287,7 +293,10 @@ def _layout(config: ImageTraining) -> torch.memory_format:
 
 
 def _timed(epoch: Any, epochs: int, images: int, device: torch.device) -> float:
-    """Images per second in ``epochs`` epochs of so many images, after one that is not timed."""
+    """Images per second in ``epochs`` epochs of so many images, after one that is not timed.
+
+    ``epoch`` trains in the epoch of a number from 0.
+    """
 
     def wait() -> None:
         """Wait until the device has done its work; a GPU's calls return earlier."""

@@ -175,7 +175,9 @@ def add_clipped_gradients(
 
 
 def _gradients_of(uses: Sequence["_Use"], derivatives: Sequence[Tensor | None]) -> _Gradients:
-    """Gradients of all documents from the derivatives by the outputs of all uses."""
+    """Gradients of all documents from the derivatives by the outputs of all uses, in the same
+    order; None for an output on which the loss does not depend.
+    """
     gradients = _Gradients({}, {})
     for use, delta in zip(uses, derivatives, strict=True):
         if delta is not None:  # else nothing uses the output
@@ -194,7 +196,9 @@ class _Use:
 
 @contextmanager
 def _recorded(model: nn.Module, documents: int) -> Iterator[list[_Use]]:
-    """The calls of all layers with weights to train, in the order of the forward pass."""
+    """While this is open: the list of calls of all layers with weights to train, filled in the
+    order of the forward pass.
+    """
     uses: list[_Use] = []
 
     def keep(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -221,7 +225,9 @@ def _recorded(model: nn.Module, documents: int) -> Iterator[list[_Use]]:
 
 
 def _for_each_document(use: _Use, documents: int) -> _Use:
-    """The use with its input and output for each document; refuses a layer that mixes documents."""
+    """The use with its input and output for each document, on the first axis; a ValueError for a
+    layer that mixes documents.
+    """
     count = len(use.output)
     if count == documents:
         return use
@@ -249,7 +255,9 @@ def _problem(layer: nn.Module) -> str:
 
 
 def _problem_of_kind(layer: nn.Module) -> str:
-    """Why the gradients of a layer with weights to train are not known, or nothing."""
+    """What makes the gradients of a layer with weights to train unknown, as its name in a refusal;
+    empty for a layer whose gradients are known.
+    """
     if type(layer) is nn.Embedding:
         if layer.max_norm is not None or layer.scale_grad_by_freq:
             return "an Embedding with max_norm or scale_grad_by_freq"
@@ -282,6 +290,7 @@ def _add_use(gradients: _Gradients, use: _Use, delta: Tensor) -> None:
         delta = delta[:, None]
         use = _Use(layer, use.input[:, None], use.output)
     delta = delta.flatten(1, -2)  # (documents, tokens, outputs)
+    # The output of a norm is weight * normal + bias.
     if weight.requires_grad and isinstance(layer, nn.LayerNorm):
         normal = layer_norm(use.input.flatten(1, -2), layer.normalized_shape, eps=layer.eps)
         gradients.add_vector(weight, (normal * delta).sum(1))
@@ -295,13 +304,15 @@ def _add_use(gradients: _Gradients, use: _Use, delta: Tensor) -> None:
 def _add_use_of_images(
     gradients: _Gradients, layer: nn.Conv2d | nn.GroupNorm, images: Tensor, delta: Tensor
 ) -> None:
-    """As `_add_use`, of images and ``delta`` whose channels stand before their places."""
+    """Add the gradients of a layer's parameters, where channels stand before places: ``images`` are
+    the layer's input, and ``delta`` the derivative by its output, (documents, channels, places...).
+    """
     weight: Any = layer.weight
     bias: Any = layer.bias
     if weight is not None and weight.requires_grad:
         if isinstance(layer, nn.Conv2d):
             gradients.weights.setdefault(weight, []).append(_Patches(layer, images, delta))
-        else:
+        else:  # the output is weight * normal + bias
             normal = group_norm(images, layer.num_groups, eps=layer.eps)
             gradients.add_vector(weight, (normal * delta).flatten(2).sum(2))
     if bias is not None and bias.requires_grad:
@@ -309,7 +320,9 @@ def _add_use_of_images(
 
 
 def _outer(layer: Any, layer_input: Tensor, delta: Tensor) -> _Outer:
-    """The gradient of the layer's weight in its own layout; ``delta`` is (documents, tokens, d)."""
+    """The gradient of the layer's weight in its own layout: that of Linear is (outputs, inputs),
+    those of Conv1D and Embedding the other way round. ``delta`` is (documents, tokens, outputs).
+    """
     if isinstance(layer, nn.Embedding):
         numbers = layer_input.flatten(1)
         if layer.padding_idx is not None:  # its row is not trained

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -31,15 +31,19 @@ def scheduled_steps(
 ) -> Callable[[Tensor, int], None]:
     """A function that makes one step by the gradient of a loss, in the epoch of a number from 0.
 
-    The learning rate rises over ``rising`` of all ``steps`` and then falls as a cosine to a tenth;
-    an epoch has ``each`` steps. Gradients are cut at norm 1.
+    Gradients are cut at norm 1.
+
+    Args:
+        steps: Steps of the whole training, in which the learning rate falls as a cosine to a tenth.
+        rising: The first of them, in which it also rises in a straight line.
+        each: Steps of one epoch, which tell where a training goes on from a checkpoint.
     """
     steps = max(1, steps)
     rising = max(1, rising)
     schedule: torch.optim.lr_scheduler.LambdaLR | None = None
 
     def share(step: int) -> float:
-        """The learning rate of a step, from 0, as a share of the largest."""
+        """The learning rate of a step, from 0, as a share of that of ``optimizer``."""
         fall = 0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps))  # from 1 to 0.1
         return min(1.0, (step + 1) / rising) * fall
 
@@ -50,6 +54,7 @@ def scheduled_steps(
         nonlocal schedule
         # It is made at the first step, from the optimizer's state, which a checkpoint may have set.
         if schedule is None:
+            # torch calls a step an epoch here; -1 stands for none done yet.
             schedule = torch.optim.lr_scheduler.LambdaLR(
                 optimizer, share, last_epoch=epoch * each - 1
             )
@@ -151,8 +156,8 @@ def fit_language_model(
 
 
 def document_losses(model: Any, tokens: Tensor) -> Tensor:
-    """Mean loss of each document, nats, (n,), over its tokens but the first; ``tokens`` are (n,
-    length), padded with -100 on the right.
+    """Mean loss of each document, nats per token, (n,), over its tokens but the first; ``tokens``
+    are (n, length), padded with -100 on the right, 2 or more in each row.
     """
     present = tokens != _NO_TOKEN
     # What each token is followed by, to be predicted there; nothing behind the last.
@@ -167,7 +172,7 @@ def _plain(
     model: Any, optimizer: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig
 ) -> Callable[[int], float]:
     """A function that trains one epoch, by its number from 0, without DP over documents in a random
-    order; it returns their mean loss.
+    order; it returns their mean loss. ``tokens`` are (n, length), padded with -100.
     """
     steps = config.steps(len(tokens))
     learn = scheduled_steps(
@@ -196,26 +201,34 @@ def _plain(
 def _private(
     model: Any, plain: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig
 ) -> Callable[[int], float]:
-    """A function that trains one epoch of DP-SGD and returns the mean loss of the documents seen;
-    the first batch with a document is checked against autograd.
+    """A function that trains one epoch, by its number from 0, of DP-SGD and returns the mean loss
+    of the documents seen, nats per token.
+
+    Args:
+        model: A language model; ``plain`` is the optimizer of its weights, to which noise is added.
+        tokens: Documents, (n, length), padded with -100.
+        config: A private one.
+
+    Raises:
+        ValueError: The model has layers whose gradients are not known for each document.
     """
     from opacus.optimizers import DPOptimizerFastGradientClipping  # takes seconds to import
 
     check_layers(model)
+    clip_norm = cast(float, config.clip_norm)  # a private config has one
     optimizer = DPOptimizerFastGradientClipping(
         plain,
         noise_multiplier=config.noise_multiplier,
-        max_grad_norm=config.clip_norm or 0.0,  # a private config has one; 0 is for its type alone
+        max_grad_norm=clip_norm,
         expected_batch_size=config.expected_batch(len(tokens)),
     )
-    checked = False
+    checked = False  # whether a batch with a document was compared with autograd
 
     def step(records: Tensor) -> float:
-        """One step of DP-SGD on the documents of these numbers, which may be none; the sum of their
-        losses.
+        """One step of DP-SGD on the documents of these numbers, (B,), which may be none; the sum of
+        their losses.
         """
         nonlocal checked
-        clip_norm = config.clip_norm or 0.0
         loss = _add_batch(model, tokens[records], clip_norm=clip_norm, check=not checked)
         if len(records):
             checked = True
@@ -230,7 +243,9 @@ def _private(
 
 
 def _add_batch(model: Any, batch: Tensor, *, clip_norm: float, check: bool) -> float:
-    """Add the sum of clipped gradients, a few documents at a time; returns the sum of losses."""
+    """Add the sum of the documents' clipped gradients to ``.grad``, a few documents at a time;
+    returns the sum of their losses, nats per token. ``batch`` is (B, length), padded with -100.
+    """
     if not len(batch):
         return 0.0
     total = 0.0

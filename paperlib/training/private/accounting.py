@@ -74,7 +74,10 @@ def epsilon_by(
 
     Args:
         accountant: A fresh one: it keeps what it composes.
-        noise_multiplier, sampling_rate, steps, delta: As in ``epsilon_of``.
+        noise_multiplier: Noise in units of the clipping norm, 0 or more.
+        sampling_rate: Chance of a record to be in a batch, in (0, 1].
+        steps: Steps of the training, 0 or more.
+        delta: In (0, 1).
 
     Raises:
         ValueError: A value is out of range.
@@ -116,6 +119,7 @@ def noise_for(
     check_at_least(1, steps=steps)
 
     def log_ratio(log_noise: float) -> float:
+        """Log of the epsilon of a noise over the target: above 0 where the noise is not enough."""
         # Close to a straight line in the log of the noise, which suits the search for its root.
         epsilon = epsilon_of(math.exp(log_noise), sampling_rate, steps, delta, accountant)
         return math.log(min(max(epsilon, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / target_epsilon)
@@ -131,7 +135,7 @@ def noise_for(
         expected = f"one the {accountant} accountant can show with enough noise"
         raise ValueError(f"target_epsilon: expected {expected}, got {target_epsilon:g}")
     precision = _PRECISION[accountant]
-    if high > low:
+    if high > low:  # else the least noise is enough
         high = brentq(log_ratio, low, high, xtol=precision / 2, rtol=precision / 100)
     while log_ratio(high) > 0:  # the root is found from either side
         high += precision / 2
@@ -262,8 +266,7 @@ _STEP = 1e-3  # discretisation of the privacy loss, rounded so that epsilon stay
 def replacement_epsilon(
     noise_multiplier: float, sampling_rate: float, steps: int, delta: float
 ) -> float:
-    """Epsilon of DP-SGD with Poisson sampling, replacing one record; arguments as in
-    ``epsilon_of``.
+    """Epsilon of DP-SGD with Poisson sampling, replacing one record.
 
     Doubling the epsilon for adding or removing a record is right for delta 0 only: in general
     (epsilon, delta) becomes ``(2 epsilon, (1 + e^epsilon) delta)``, and this delta passes 1 where
@@ -271,6 +274,12 @@ def replacement_epsilon(
 
     Guarantee:
         An upper bound, in nats, under the conditions of ``epsilon_of``.
+
+    Args:
+        noise_multiplier: Noise in units of the clipping norm; 0 gives infinity.
+        sampling_rate: Chance of a record to be in a batch, in (0, 1].
+        steps: Steps of the training, 0 or more.
+        delta: In (0, 1).
 
     Raises:
         ValueError: A value is out of range.
@@ -288,8 +297,13 @@ def replacement_epsilon(
 def privacy_curve(
     epsilons: Sequence[float], noise_multiplier: float, sampling_rate: float, steps: int
 ) -> list[float]:
-    """For each epsilon, in nats, an upper bound on delta; guarantee and other arguments as in
-    ``epsilon_of``.
+    """For each epsilon, in nats, an upper bound on the delta of DP-SGD with Poisson sampling,
+    adding or removing one record; in the order of ``epsilons``.
+
+    Args:
+        noise_multiplier: Noise in units of the clipping norm, above 0.
+        sampling_rate: Chance of a record to be in a batch, in (0, 1].
+        steps: Steps of the training, 0 or more.
 
     Raises:
         ValueError: A chance or number of steps out of range.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -42,7 +42,13 @@ def fit_dp(
         ``losses`` are statistics of the training data that the guarantee does not cover.
 
     Args:
-        module_or_widths: As in ``fit``, and so are ``x``, ``y`` and the arguments not named here.
+        module_or_widths: A module, trained in place, that maps (B, ...) to logits (B, outputs); or
+            the widths of an MLP, initialised from ``config.seed``.
+        x: Records, shape (n, ...), finite.
+        y: Class numbers, shape (n,); 0 or 1 for one output.
+        device: None takes CUDA where there is one, else the CPU.
+        checkpoint: File to write after every ``checkpoint_every`` epochs and after the last; with
+            ``resume`` training goes on from it if it exists.
         config: Settings with ``clip_norm`` that clip each example (``microbatches`` None).
         at_once: Most records whose gradients are in memory together, 1 or more; None takes a whole
             batch. The steps are the same but for rounding.
@@ -52,7 +58,9 @@ def fit_dp(
 
     Raises:
         ValueError: Data that do not fit, a config without ``clip_norm`` or with microbatches, or a
-            module that mixes the records of a batch (batch norm); other errors as in ``fit``.
+            module that mixes the records of a batch (batch norm).
+        CheckpointError: The checkpoint is damaged or of another run.
+        TrainingDiverged: The loss stopped being finite.
 
     >>> config = TrainingConfig(
     ...     epochs=1, batch_size=1, learning_rate=0.1, clip_norm=1, noise_multiplier=1
@@ -105,9 +113,14 @@ class _Training:
         return kind(
             fitting.make_optimizer(self.module, self.config),
             noise_multiplier=self.config.noise_multiplier,
-            max_grad_norm=self.config.clip_norm or 0.0,
+            max_grad_norm=self.clip_norm,
             expected_batch_size=self.config.expected_batch(len(self.data)),
         )
+
+    @property
+    def clip_norm(self) -> float:
+        """Largest norm of a clipped gradient, which every config has that gets here."""
+        return cast(float, self.config.clip_norm)
 
     def pieces(self, records: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Record numbers, (B,), cut into what is in memory together; one piece of an empty
@@ -116,7 +129,9 @@ class _Training:
         return records.split(self.at_once or max(1, len(records)))
 
     def losses(self, model: nn.Module, reduction: str, records: torch.Tensor) -> torch.Tensor:
-        """Cross-entropy of the records of these numbers, (B,) with "none", or its sum."""
+        """Cross-entropy, nats, of the records of these numbers, (B,): of each, (B,), where
+        ``reduction`` is "none", and their sum, (), where it is "sum".
+        """
         logits = model(self.data.x[records])
         return fitting.training_loss(logits, self.data.y[records], reduction=reduction)
 
@@ -136,6 +151,9 @@ def _formed(training: _Training) -> Iterator[_Steps]:
         private = training.optimizer(DPOptimizer)
 
         def step(records: torch.Tensor) -> torch.Tensor:
+            """One step of DP-SGD on the records of these numbers, (B,), which may be none; the sum
+            of their losses, ().
+            """
             total = torch.zeros((), device=records.device)  # of the losses
             pieces = training.pieces(records)
             for number, piece in enumerate(pieces, 1):
@@ -162,9 +180,12 @@ def _ghost(training: _Training) -> Iterator[_Steps]:
     from opacus.optimizers import DPOptimizerFastGradientClipping
 
     private = training.optimizer(DPOptimizerFastGradientClipping)
-    checked = False
+    checked = False  # whether a batch was compared with autograd
 
     def step(records: torch.Tensor) -> torch.Tensor:
+        """One step of DP-SGD on the records of these numbers, (B,), which may be none; the sum of
+        their losses, ().
+        """
         nonlocal checked
         total = torch.zeros((), device=records.device)
         for parameter in private.params:  # An empty batch is a step of noise alone.
@@ -174,7 +195,7 @@ def _ghost(training: _Training) -> Iterator[_Steps]:
                 training.module,
                 partial(training.losses, training.module, "none", piece),
                 len(piece),
-                clip_norm=training.config.clip_norm or 0.0,
+                clip_norm=training.clip_norm,
                 check=not checked,
             )
             checked = True

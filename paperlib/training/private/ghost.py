@@ -32,10 +32,10 @@ def forward(layers: Layers, x: Tensor, activation: str) -> tuple[list[Tensor], T
 
 
 def loss_derivative(logits: Tensor, labels: Tensor) -> Tensor:
-    """Derivative of each example's cross-entropy by its logits, shape (K, B, outputs); labels (K,
-    B).
+    """Derivative of each example's cross-entropy by its logits, shape (K, B, outputs); labels are
+    class numbers (K, B). In both cases it is the probability of a class less 1 for the true one.
     """
-    if logits.shape[-1] == 1:
+    if logits.shape[-1] == 1:  # the log-odds of class 1
         return torch.sigmoid(logits).sub_(labels[..., None])
     return torch.softmax(logits, dim=-1).sub_(one_hot(labels, logits.shape[-1]))
 
@@ -92,8 +92,10 @@ def _group_square_norms(layer_input: Tensor, delta: Tensor) -> Tensor:
     _, _, size, inputs = layer_input.shape
     outputs = delta.shape[3]
     if size * (inputs + outputs) <= inputs * outputs:  # Pairs of examples are fewer than weights.
+        # |sum of a_i d_i|^2 = sum over pairs of (a_i . a_j)(d_i . d_j); 1 is for the bias.
         between = torch.matmul(layer_input, layer_input.transpose(-1, -2)) + 1
         return (between * torch.matmul(delta, delta.transpose(-1, -2))).sum((-1, -2))
+    # The gradients themselves: of the weights (K, G, inputs, outputs), and of the bias.
     weights = torch.matmul(layer_input.transpose(-1, -2), delta)
     return weights.square().sum((-1, -2)) + delta.sum(2).square().sum(-1)
 
