@@ -144,7 +144,9 @@ def _is_pipeline(model: Any) -> bool:
 
 
 def _check_pipeline(pipeline: Any, tokenizer: Any) -> None:
-    """Refuse a pipeline that does not generate text, and a tokenizer beside its own."""
+    """Refuse (ValueError) a pipeline of transformers that does not generate text, and a tokenizer
+    beside its own.
+    """
     if pipeline.task not in ("text-generation", ""):  # "": made without pipeline()
         raise ValueError(
             f"model: expected a pipeline for 'text-generation', got one for {pipeline.task!r}; "
@@ -194,7 +196,9 @@ def _function_losses(
         )
 
     def losses_of(start: int, end: int) -> FloatArray:
-        """Losses of the records from ``start`` to before ``end``, shape (end - start,), checked."""
+        """Losses of the records from ``start`` to before ``end``, shape (end - start,); of a tuple
+        or a dictionary of arrays the function gets the same.
+        """
         if columns is None:
             batch = rows(data, start, end)
         else:
@@ -208,7 +212,7 @@ def _function_losses(
 
 def _columns_of(data: Any) -> dict[Any, Any] | None:
     """The arrays of a tuple by number or of a dictionary by name, which are cut alike; None where
-    the data are one array, or hold records.
+    the data are one array, or a tuple of records; a ValueError for a dictionary of records.
     """
     if isinstance(data, Mapping):
         columns = dict(data)
@@ -227,7 +231,9 @@ def _columns_of(data: Any) -> dict[Any, Any] | None:
 
 
 def _common_length(columns: list[Any]) -> int | None:
-    """The number of records of every column; None of one without a length."""
+    """The number of records, which every column has; None where the columns have no length; a
+    ValueError where their lengths differ.
+    """
     counts = [row_count(column) for column in columns]
     if len(set(counts)) != 1:
         raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
@@ -237,7 +243,12 @@ def _common_length(columns: list[Any]) -> int | None:
 def _estimator_losses(
     model: Any, data: Any, *, batch_size: int | None, progress: bool | None
 ) -> FloatArray:
-    """Minus log p of the true class of a classifier, or the squared error of a regressor."""
+    """Minus log p of the true class of a classifier, nats, or the squared error of a regressor,
+    shape (n,); without a batch size all records are one batch.
+
+    Raises:
+        ValueError: Data that are no pair (x, y) of n records, or a model without such a loss.
+    """
     x, y, count = pair_of(data, "records and targets, (x, y), for a scikit-learn estimator")
     targets = np.asarray(y)
     is_classifier = hasattr(model, "predict_proba")
@@ -245,6 +256,7 @@ def _estimator_losses(
     losses_of = _classified if is_classifier else _regressed
 
     def batch_losses(start: int, end: int) -> FloatArray:
+        """Losses of the records from ``start`` to before ``end``, shape (end - start,)."""
         # All records as they are: what has no slices, such as a list of texts, needs none.
         batch = x if end - start == count else rows(x, start, end)
         return losses_of(model, batch, targets[start:end])
@@ -254,7 +266,7 @@ def _estimator_losses(
 
 
 def _check_estimator(model: Any, *, is_classifier: bool) -> None:
-    """Refuse an estimator that is not fitted, or whose predictions have no loss."""
+    """Refuse (ValueError) an estimator that is not fitted, or whose predictions have no loss."""
     name = type(model).__name__
     if is_classifier:
         if not hasattr(model, "classes_"):
@@ -288,6 +300,9 @@ def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
     Args:
         x: Features, shape (n, features) or a table of n rows.
         y: Labels, shape (n,), each one of the model's classes.
+
+    Raises:
+        ValueError: Several outputs, a label that is no class, or outputs that are no probabilities.
     """
     one_per_class = "for several outputs give a function from data to one loss per record"
     if np.ndim(model.classes_[0]) or y.ndim != 1:
@@ -323,7 +338,13 @@ def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
 
 
 def _regressed(model: Any, x: Any, y: np.ndarray) -> FloatArray:
-    """The squared error of each record, averaged over its targets."""
+    """The squared error of each record, averaged over its targets, shape (n,).
+
+    Args:
+        x: Features, shape (n, features) or a table of n rows.
+        y: Targets, shape (n,) or (n, outputs); a ValueError where predictions have another shape,
+            or they are no numbers.
+    """
     predicted = np.asarray(model.predict(x))
     if predicted.shape != y.shape or not y.ndim:
         raise ValueError(

@@ -70,8 +70,8 @@ def network_losses(
     checked = False
 
     def steady_losses_of(batch: Any) -> FloatArray:
-        """As `losses_of`; the first finite batch is asked twice, to refuse a model that answers at
-        random.
+        """Losses of a batch, shape (n,); those of the first batch that are all finite are computed
+        twice, to refuse (ValueError) a model that answers at random.
         """
         nonlocal checked
         losses = losses_of(batch)
@@ -88,7 +88,10 @@ def network_losses(
 
 
 def _check_steady(model: torch.nn.Module, losses: FloatArray, again: FloatArray) -> None:
-    """Refuse a model that gives other losses when the same batch is computed again."""
+    """Refuse (ValueError) a model that gives other losses, shape (n,), when the same batch is
+    computed ``again``, or that put one of its modules into training mode.
+    """
+    # Sums on a GPU may come in any order: a hundredth of a loss, or of their spread, is rounding.
     is_steady = np.allclose(again, losses, rtol=0.01, atol=0.01 * losses.std())
     if not is_steady or any(module.training for module in model.modules()):
         raise ValueError(
@@ -99,7 +102,9 @@ def _check_steady(model: torch.nn.Module, losses: FloatArray, again: FloatArray)
 
 
 def _inputs_and_targets(batch: Any) -> tuple[Any, Any]:
-    """Inputs and targets of a batch."""
+    """Inputs and targets of a batch, a pair of them or a dictionary with targets as "labels"; a
+    ValueError for any other batch.
+    """
     if isinstance(batch, Mapping):
         if "labels" not in batch:
             raise ValueError(
@@ -116,7 +121,9 @@ def _inputs_and_targets(batch: Any) -> tuple[Any, Any]:
 
 
 def _outputs(model: torch.nn.Module, inputs: Any) -> Any:
-    """What the module returns for the inputs of a batch, or the logits of it."""
+    """What the module returns for the inputs of a batch, or the ``.logits`` of that, as of models
+    of transformers; a dictionary gives arguments by name, a tuple by position.
+    """
     if isinstance(inputs, Mapping):
         outputs = model(**inputs)
     elif isinstance(inputs, tuple | list):
@@ -128,8 +135,11 @@ def _outputs(model: torch.nn.Module, inputs: Any) -> Any:
 
 @contextmanager
 def evaluated(model: torch.nn.Module, device: Any = None) -> Iterator[torch.device]:
-    """Evaluation mode without gradients; gives the device of the inputs, and puts mode and device
-    back.
+    """Put a module into evaluation mode without gradients, and on ``device`` unless that is None;
+    gives the device where its inputs must lie, and puts mode and device back at the end.
+
+    Raises:
+        ValueError: A device for a model whose parameters lie on several.
     """
     tensors = [*model.parameters(), *model.buffers()]
     homes = {tensor.device for tensor in tensors}
@@ -166,16 +176,20 @@ def moved(values: Any, device: torch.device) -> Any:
 
 class LossRule:
     """Cross entropy for logits and whole numbers, squared error for floating targets of the same
-    shape.
+    shape; it refuses outputs and targets for which these may not be meant.
+
+    All batches are judged together, since a few rows may look so by chance: outputs that are all
+    probabilities are no logits, and floating targets that are all 0, 1 or probabilities are
+    classes, not values of a regression.
     """
 
-    # Over all batches: outputs that are all probabilities are no logits, and targets that are all
-    # 0, 1 or probabilities are classes, not values of a regression. Probabilities are rows that sum
-    # to 1, as after softmax; shares lie in [0, 1], as after a sigmoid for each class.
     def __init__(self) -> None:
-        self._rows = 0
-        self._all_probabilities = True
-        self._all_shares = True
+        self._rows = 0  # with cross entropy, in the batches so far
+        # Whether each row of their outputs is non-negative and sums to 1, as after softmax.
+        self._are_softmax = True
+        # Whether each of their outputs lies in [0, 1], as after a sigmoid for each class.
+        self._are_sigmoid = True
+        # Whether all floating targets so far may be classes; None before the first of them.
         self._all_classes: bool | None = None
 
     def losses(self, outputs: Any, targets: Any) -> Tensor:
@@ -200,26 +214,28 @@ class LossRule:
         """Cross entropy of each record, nats, shape (n,), of logits, shape (n, classes).
 
         Raises:
-            ValueError: All outputs of the batches so far are probabilities, which is asked from 32
-                rows on, since a few rows of logits may look alike, and by `check_end`.
+            ValueError: All outputs of the batches so far are probabilities. This is asked once 32
+                rows were seen, since a few rows of logits may look so by chance.
         """
         self._rows += len(outputs)
-        self._all_probabilities &= _are_probabilities(outputs)
-        self._all_shares &= bool(((outputs >= 0) & (outputs <= 1)).all() and outputs.any())
+        self._are_softmax &= _are_probabilities(outputs)
+        self._are_sigmoid &= _are_shares(outputs)
         if self._rows >= _ENOUGH:
             self._check_logits()
         return cross_entropy(outputs, targets)
 
     def _squared_error(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Mean squared error of each record over all its outputs, shape (n,); outputs and targets
-        have one shape, (n, ...).
+        have one shape, (n, ...). Whether the targets may be classes is noted for `check_end`.
         """
         are_classes = bool(((targets == 0) | (targets == 1)).all()) or _are_probabilities(targets)
         self._all_classes = are_classes and self._all_classes is not False
         return (outputs.double() - targets.double()).square().reshape(len(targets), -1).mean(1)
 
     def check_end(self) -> None:
-        """Refuse what all batches together leave in doubt."""
+        """Refuse (ValueError), after the last batch, outputs that were all probabilities, of
+        however few rows, and floating targets that were all 0, 1 or probabilities.
+        """
         if self._rows:
             self._check_logits()
         if self._all_classes:
@@ -230,11 +246,12 @@ class LossRule:
             )
 
     def _check_logits(self) -> None:
-        """Refuse (ValueError) outputs that are probabilities, once enough rows were seen to
-        tell.
+        """Refuse (ValueError) outputs of which all rows so far sum to 1, or which all lie in [0, 1]
+        if 32 rows or more do.
         """
-        if self._all_probabilities or (self._all_shares and self._rows >= _ENOUGH):
-            how = "non-negative and sums to 1" if self._all_probabilities else "between 0 and 1"
+        # A few logits lie in [0, 1] by chance; that they also sum to 1 is no chance.
+        if self._are_softmax or (self._are_sigmoid and self._rows >= _ENOUGH):
+            how = "non-negative and sums to 1" if self._are_softmax else "between 0 and 1"
             raise ValueError(
                 f"model: every output is {how}, so it is probabilities; return the logits before "
                 f"softmax or sigmoid, or {_OWN}"
@@ -276,8 +293,15 @@ def _described(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
+def _are_shares(outputs: Tensor) -> bool:
+    """Whether all outputs lie in [0, 1], but not if all are 0, as logits may be before training."""
+    return bool(((outputs >= 0) & (outputs <= 1)).all() and outputs.any())
+
+
 def _are_probabilities(values: Tensor) -> bool:
-    """Whether every row is non-negative and sums to 1."""
+    """Whether values have shape (n, classes), of two or more, and every row is non-negative and
+    sums to 1, up to the rounding of their type.
+    """
     if values.ndim != 2 or values.shape[1] < 2:
         return False
     close = _CLOSE.get(values.dtype, _CLOSE_ELSEWHERE)
@@ -288,8 +312,16 @@ def _are_probabilities(values: Tensor) -> bool:
 def batches_of(
     data: Any, batch_size: int | None, dtype: torch.dtype
 ) -> tuple[Iterable[Any], int | None]:
-    """Batches in the order of the records, their floating inputs of ``dtype``, and their number if
-    known.
+    """Batches in the order of the records, and the number of batches, None where it is not known.
+
+    Args:
+        data: As for `losses`; what comes in batches already stays as it is.
+        batch_size: Records of a batch, None for 256.
+        dtype: Type of floating inputs that are cut into batches here, as of the model's weights.
+
+    Raises:
+        ValueError: Data of another kind, a batch size for what comes in batches already, or a
+            DataLoader that shuffles or drops records.
     """
     if _come_in_batches(data):
         if batch_size is not None:
@@ -351,7 +383,9 @@ def _check_loader(loader: DataLoader[Any]) -> None:
 def _pair_batches(
     data: tuple[Any, ...], size: int, dtype: torch.dtype
 ) -> tuple[Iterator[Any], int]:
-    """Batches of inputs and targets, and their number."""
+    """Batches of ``size`` inputs and targets, floating inputs as ``dtype``, and their number; a
+    ValueError for no pair of one length.
+    """
     x, y, count = pair_of(data, _WANTED)
 
     def batch(start: int) -> tuple[Tensor, Tensor]:
@@ -366,8 +400,9 @@ def _pair_batches(
 def _column_batches(
     data: Mapping[Any, Any], size: int, dtype: torch.dtype
 ) -> tuple[Iterator[Any], int]:
-    """Batches of a dictionary of arrays with "labels", each of them a dictionary, and their
-    number.
+    """Batches of ``size`` rows of a dictionary of arrays with "labels", each a dictionary of
+    tensors, floating ones but labels as ``dtype``, and their number; a ValueError without labels,
+    or for arrays of several lengths.
     """
     if "labels" not in data:
         raise ValueError(
@@ -414,8 +449,15 @@ def text_losses(
     device: Any,
     progress: bool | None,
 ) -> FloatArray:
-    """Mean over the tokens of each text of minus log p, nats; a warning where most are those of a
-    guess.
+    """Mean over the tokens of each text of minus log p, nats per token, shape (n,).
+
+    A UserWarning is given where the median is that of a model that has learned nothing.
+
+    Args:
+        batch_size: Texts of a batch, None for 32.
+
+    Raises:
+        ValueError: A model that is no causal language model, or texts of fewer than two tokens.
     """
     if not _is_causal_language_model(model):
         raise ValueError(
@@ -450,7 +492,9 @@ def text_losses(
 
 
 def _loss_of_a_guess(model: Any) -> float:
-    """The loss where each token is as likely as any other, nats; infinite of an unknown model."""
+    """The loss where each token of the vocabulary is as likely as any other, nats per token;
+    infinite of a model that does not say how many tokens it knows.
+    """
     embeddings = getattr(model, "get_input_embeddings", lambda: None)()
     return math.log(getattr(embeddings, "num_embeddings", math.inf))
 
@@ -465,7 +509,9 @@ def _is_causal_language_model(model: Any) -> bool:
 
 
 def _check_scored(tokenizer: Any, texts: list[str], start: int) -> None:
-    """Refuse a text of fewer than two tokens; ``start`` is the index of the first of them."""
+    """Refuse (ValueError) a text of fewer than two tokens; ``start`` is the index in the data of
+    the first of these texts.
+    """
     for index, tokens in enumerate(text_tokens(tokenizer, texts)):
         if len(tokens) < 2:
             raise ValueError(

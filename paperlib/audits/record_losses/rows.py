@@ -22,6 +22,11 @@ def gathered(
     """``function`` of every batch, one after the other, as one array, shape (n,); no batch outlives
     its turn.
 
+    Args:
+        function: From a batch to the losses of its records.
+        total: Number of batches, for the bar; None where it is not known.
+        progress: Whether a bar shows the progress; None shows it on a terminal.
+
     Raises:
         ValueError: No record, or a loss that is not finite.
     """
@@ -42,8 +47,11 @@ def gathered(
 def by_rows(
     function: Callable[[int, int], FloatArray], count: int, size: int, progress: bool | None
 ) -> FloatArray:
-    """``function`` of the start and the end of each batch of ``size`` of the ``count`` records,
-    shape (count,), as `gathered`.
+    """Losses of ``count`` records, shape (count,), in batches of ``size``: ``function`` takes the
+    first row of a batch and the one after its last, and returns the losses of those between.
+
+    Raises:
+        ValueError: No record, or a loss that is not finite.
     """
     starts = range(0, count, size)
     return gathered(
@@ -55,11 +63,12 @@ def by_rows(
 
 
 def as_losses(values: Any, count: int | None, who: str) -> FloatArray:
-    """Losses of a batch from an array, a tensor or a list that ``who`` gave, float64, shape
-    (count,).
+    """Losses of a batch from an array, a tensor or a list, float64, shape (count,), or of any
+    length where ``count`` is None.
 
     Raises:
-        ValueError: Another shape, no real numbers, or masked ones; the message begins with ``who``.
+        ValueError: Another shape, no real numbers, or masked ones; the message begins with ``who``,
+            the argument that gave them.
     """
     if hasattr(values, "detach"):
         values = values.detach().cpu().double()
@@ -81,7 +90,7 @@ def as_losses(values: Any, count: int | None, who: str) -> FloatArray:
 
 
 def row_count(data: Any) -> int | None:
-    """Number of records, or None where the data have no length."""
+    """Number of rows of an array, a table or a list; None where the data have no length."""
     shape = getattr(data, "shape", None)
     if shape is not None:  # sparse matrices have no len
         return int(shape[0]) if len(shape) else None
@@ -89,15 +98,17 @@ def row_count(data: Any) -> int | None:
 
 
 def rows(data: Any, start: int, end: int) -> Any:
-    """Records from ``start`` up to ``end``, of a table by their place."""
+    """Records from ``start`` to before ``end``, of a table by their position, not their index."""
     return data.iloc[start:end] if hasattr(data, "iloc") else data[start:end]
 
 
 def pair_of(data: Any, what: str) -> tuple[Any, Any, int]:
-    """Inputs and targets as they were given, and the number of records.
+    """Inputs and targets as they were given, or as lists if they have no length, and the number of
+    records.
 
     Raises:
-        ValueError: No such pair, or different numbers of records and targets.
+        ValueError: No such pair, for which the message asks as ``what``, different numbers of
+            records and targets, or pandas rows in two orders.
     """
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise ValueError(f"data: expected {what}, got {type(data).__name__}")
