@@ -10,6 +10,7 @@ import pytest
 from paperlib.audits import seal_plan
 from paperlib.audits.claimed import claimed_curve
 from paperlib.audits.planned.sealed_plan import SealedPlan
+from paperlib.bounds.claims.curves import gaussian_profile
 from paperlib.bounds.claims.runs import audit_curve_of_runs
 from paperlib.core import MembershipScores, toss_coins
 from tests.cli.conftest import Command
@@ -91,13 +92,45 @@ def test_another_curve_than_planned_is_refused(planned):
     Path("curve.csv").write_text("epsilon,delta\n0,0.05\n")
     for option, line in (
         ("--claimed 'gaussian(sigma=9)'", f"--claimed: planned {CURVE}, given gaussian(sigma=9)"),
-        ("--claimed-curve curve.csv", "--claimed-curve: planned none, given curve.csv"),
+        ("--claimed-curve curve.csv", f"--claimed: planned {CURVE}, given points(0.0:0.05)"),
     ):
         code, out, error = planned.line(f"{AS_PLANNED} {option}")
         assert (code, out, error.splitlines()[1:]) == (2, "", [f"  {line}"])
     plan = {"coins": "0" * 64, "score": "loss", "direction": "lower"}
     with pytest.raises(ValueError, match=r"\n  claimed: expected gaussian"):
         seal_plan({**plan, "claimed": "laplace"})
+
+
+def test_a_plan_holds_the_pairs_of_a_table(planned):
+    epsilons = np.linspace(0, 4, 60)
+    table = pd.DataFrame({"epsilon": epsilons, "delta": gaussian_profile(0.1)(epsilons)})
+    table.to_csv("curve.csv", index=False)
+    table.iloc[::-1].to_csv("other_order.csv", index=False)
+    content = SealedPlan.load("plan.sealed.json").to_dict()
+    chosen = {name: content[name] for name in ("coins", "score", "direction")}
+    Path("plan.sealed.json").unlink()
+    seal_plan({**chosen, "claimed_curve": "curve.csv"}).save("plan.sealed.json")
+    Path("curve.csv").unlink()  # the plan holds what was in it
+    _, out, _ = planned.line(f"{AS_PLANNED} --output page.html")
+    assert re.search(r"points\(0\.0:0\.039\d+, \.\.\., 4\.0:[\de.-]+\) of 60 pairs: refuted", out)
+    _, out, _ = planned("verify", "page.html")
+    assert "as printed. It follows" in out
+    code, _, _ = planned.line(f"{AS_PLANNED} --claimed-curve other_order.csv --output same.html")
+    assert code == 0
+    _, out, _ = planned("verify", "same.html")
+    assert "as printed. It follows" in out
+    table.assign(delta=table["delta"] * 2).to_csv("other.csv", index=False)
+    code, _, error = planned.line(f"{AS_PLANNED} --claimed-curve other.csv")
+    assert (code, "--claimed: planned points(" in error) == (2, True)
+    assert max(len(line) for line in error.splitlines()) < 250
+    for plan, message in (
+        ({**chosen, "claimed_curve": "other.csv", "claimed": CURVE}, "not both"),
+        ({**chosen, "claimed_curve": "scores.csv"}, "got no epsilon"),
+        ({**chosen, "claimed": "points(0:0.3, 2)"}, "expected gaussian"),
+        ({**chosen, "claimed": "points(0:1.5)"}, "from 0 to 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            seal_plan(plan)
 
 
 def test_a_plan_without_a_curve_is_sealed_as_before():

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from paperlib.audits.claimed import claimed_curve
+from paperlib.audits.claimed import claimed_curve, curve_in_words
 from paperlib.core import Coins
 from paperlib.core.checks import check_choice, check_in, did_you_mean
 from paperlib.core.sealed import sealed_hash, sealed_text
@@ -40,6 +40,8 @@ _REQUIRED = {
 }
 _MADE = ("sealed", "salt")
 _LONGEST = 2000  # characters of a text
+_LONGEST_CLAIM = 20_000  # characters of a claim, whose pairs of epsilon and delta may be hundreds
+_SHOWN = 80  # characters of a value in a message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +67,9 @@ class SealedPlan:
         model, attack, mechanism, accountant, sampling, notes: Free text, such as how the score is
             computed, DP-SGD with its clipping and noise, the accountant with its version, and how
             batches are drawn.
-        claimed: Mechanism whose whole trade-off curve is tested as well, in words, such as
-            "gaussian(sigma=1.0, q=0.01, steps=1000)"; empty for none.
+        claimed: What has the trade-off curve that is tested as well, in words of `claimed_curve`,
+            such as "gaussian(sigma=1.0, q=0.01, steps=1000)" or "points(0:0.3, 2:1e-5)"; empty for
+            none.
         sealed: Day on which it was sealed (UTC).
         salt: Random text without which the hash tells nothing of the plan.
     """
@@ -152,8 +155,13 @@ class SealedPlan:
         }
         if self.scores:
             planned["scores"] = self.scores
+        given = dict(options)
+        table = given.get("claimed_curve")
+        if table is not None and self.claimed:
+            # A table of the planned pairs is the planned claim, whatever its file is called.
+            given["claimed"] = curve_in_words(given.pop("claimed_curve"))
         lines = [f"plan: this is not what was planned on {self.sealed}:"]
-        for name, value in options.items():
+        for name, value in given.items():
             if name in planned and planned[name] != value:
                 lines.append(
                     f"  {named(name)}: planned {_shown(planned[name])}, given {_shown(value)}"
@@ -226,6 +234,8 @@ def seal_plan(plan: "str | PathLike[str] | Mapping[str, Any]") -> SealedPlan:
     Args:
         plan: Fields of `SealedPlan` but for ``sealed`` and ``salt``, as a mapping or a YAML file;
             ``coins``, ``score`` and ``direction`` are needed, and an empty one counts as left out.
+            In place of ``claimed`` it may name ``claimed_curve``, a table with the columns epsilon
+            and delta, beside the YAML file or here: the plan holds the pairs.
 
     Raises:
         ValueError: Unknown or missing fields and values that are not allowed, each in a line of its
@@ -239,6 +249,11 @@ def seal_plan(plan: "str | PathLike[str] | Mapping[str, Any]") -> SealedPlan:
         values, name, folder = dict(plan), "plan", Path()
     else:
         values, name, folder = read_pairs(Path(plan)), str(plan), Path(plan).parent
+    table = values.pop("claimed_curve", None)
+    if table:
+        if values.get("claimed"):
+            raise ValueError(f"{name}: claimed_curve: give it or claimed, not both")
+        values["claimed"] = curve_in_words(folder / str(table))
     sealed = SealedPlan(**_checked(values, name))
     if sealed.scores and (folder / sealed.scores).exists():
         raise ValueError(
@@ -256,7 +271,8 @@ def _shown(value: Any) -> str:
     """A field's value as a message shows it."""
     if value in (None, ""):
         return "none"
-    return f"{value:g}" if isinstance(value, float) else f"{value}"
+    text = f"{value:g}" if isinstance(value, float) else f"{value}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _checked(values: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -294,8 +310,9 @@ def _value(key: str, value: Any) -> Any:
         claimed_curve(value)
     if key == "scores" and Path(value).name != value:
         raise ValueError(f"scores: expected the name of a file without its folder, got {value!r}")
-    if len(value) > _LONGEST:
-        raise ValueError(f"{key}: expected at most {_LONGEST} characters, got {len(value)}")
+    longest = _LONGEST_CLAIM if key == "claimed" else _LONGEST
+    if len(value) > longest:
+        raise ValueError(f"{key}: expected at most {longest} characters, got {len(value)}")
     return cast(str, value)
 
 
