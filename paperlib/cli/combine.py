@@ -32,7 +32,9 @@ paperlib combine 2026-*.csv --planned 2400
 """What help shows below each command, one call a line."""
 
 
-_ALIKE = 20  # common records whose coins fall alike by chance in one pair of files in a million
+_ALIKE = 20
+"""Common records whose coins all fall alike by chance in one pair of files in a million (2**-20).
+"""
 
 
 def combine(
@@ -143,19 +145,19 @@ def combine(
     inputs = _checksums(files, loaded)
     runs = [run.scores for run in loaded]
     names = [_names(run) for run in loaded]
-    common: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "planned": planned,
-        "ids": None if tossed else names,
+        "ids": None if tossed else names,  # by coins a record may be in several runs
         "confidence": confidence,
         "design": design,
         "seed": seed,
     }
-    result = combine_runs(runs, delta=delta, guess=guess, **common)
+    result = combine_runs(runs, delta=delta, guess=guess, **settings)
     tests = [_with_equal_scores(_main_audit(result), files, runs)]
     if curve is not None:
-        tests.append(replace(CLAIM, result=audit_curve_of_runs(runs, curve, **common)))
-    example = "" if unit is None else unit_sentence(unit)
-    stated = [_with_coins(test.with_claim(example), tossed, design, unit) for test in tests]
+        tests.append(replace(CLAIM, result=audit_curve_of_runs(runs, curve, **settings)))
+    of_unit = "" if unit is None else unit_sentence(unit)
+    stated = [_with_coins(test.with_claim(of_unit), tossed, design, unit) for test in tests]
     for path in beside:
         inputs[str(path)] = file_sha256(path)
     source = {
@@ -202,8 +204,8 @@ def _names(run: "LoadedScores") -> list[str]:
 def _members_first(
     runs: "Sequence[MembershipScores]", names: Sequence[list[str]]
 ) -> "NDArray[np.str_]":
-    """The names of all runs in the order of their scores together: members of all runs, then
-    non-members.
+    """The names of all examples in the order of the pooled scores: the members of all runs, then
+    their non-members; shape (n,). ``names`` has those of each run, members first.
     """
     import numpy as np
 
@@ -218,12 +220,17 @@ def _members_first(
 def _with_coins(
     audit: "ScoreAudit", tossed: "Sequence[Coins]", design: options.Design, unit: str | None
 ) -> "ScoreAudit":
-    """The audit, with what the coins of each run say, and what one record is."""
+    """The audit, with what the coins of each run say, and what one record is.
+
+    Raises ValueError for a design or unit that contradicts the coins, and for coins of pairs or of
+    versions.
+    """
     from paperlib.words.coins import membership_assumption, one_example
     from paperlib.words.one_run import of_run
 
     for number, coins in enumerate(tossed, 1):
         coins.check_alone(design, unit)
+        # What one example is is the same in all runs, as `_check_coins` found: said once.
         example = one_example(coins) if number == 1 else ""
         audit = audit.with_claim(example, of_run(number, membership_assumption(coins)))
     return audit.with_claim("", **_facts_of_runs(tossed, unit))
@@ -232,7 +239,7 @@ def _with_coins(
 def _warnings(
     files: Sequence[str], loaded: "Sequence[LoadedScores]", tossed: "Sequence[Coins]"
 ) -> tuple[str, ...]:
-    """What is doubtful in the files and in the coins, each with the file or the run."""
+    """Warnings of the files and of the coins, each with its file or with the number of its run."""
     from paperlib.audits.scores import rounded
     from paperlib.words.coins import seed_warnings
     from paperlib.words.one_run import warnings_of_run
@@ -259,7 +266,9 @@ def _opening(loaded: "Sequence[LoadedScores]") -> str:
 def _with_equal_scores(
     audit: "ScoreAudit", files: "Sequence[str]", runs: "Sequence[MembershipScores]"
 ) -> "ScoreAudit":
-    """The audit, with a refusal for each run whose scores are all one value."""
+    """The audit, with a refusal for each run whose scores are all one value; ``files`` has the name
+    of each run's file.
+    """
     from paperlib.audits.scores import equal_scores
 
     refusals = list(audit.result.refusals) if audit.result is not None else []
@@ -271,7 +280,9 @@ def _with_equal_scores(
 
 
 def _facts_of_runs(tossed: "Sequence[Coins]", unit: str | None) -> dict[str, Any]:
-    """What one record of all runs is; each run has coins of its own, so that none is named."""
+    """Fields of the result that say what one record of all runs is, by name. Each run has coins of
+    its own, so that the field ``coins`` names none.
+    """
     from paperlib.audits.planned.sealed_plan import record_facts
 
     if not tossed:
@@ -280,7 +291,9 @@ def _facts_of_runs(tossed: "Sequence[Coins]", unit: str | None) -> dict[str, Any
 
 
 def _check_coins(tossed: "Sequence[Coins]", runs: int) -> None:
-    """Refuse (ValueError) coins files that are not one for each run, with coins of its own."""
+    """Refuse (ValueError) coins that are not one file for each of the ``runs``, of one kind of
+    record, and tossed anew for each run.
+    """
     if not tossed:
         return
     if len(tossed) != runs:
@@ -300,7 +313,9 @@ def _check_coins(tossed: "Sequence[Coins]", runs: int) -> None:
 
 
 def _fell_alike(coins: "Coins", other: "Coins") -> bool:
-    """Whether two files hold one toss, or coins of many common records that all fell alike."""
+    """Whether two files hold one toss: the same hash, or coins of at least `_ALIKE` common records
+    that all fell alike.
+    """
     if coins.commitment == other.commitment:
         return True
     sides = dict(zip(coins.ids, coins.included.tolist(), strict=True))

@@ -41,7 +41,8 @@ def add_commands(app: typer.Typer, title: str, *called: Command) -> None:
 
 
 def add_brought_commands(app: typer.Typer, title: str) -> None:
-    """Give ``app`` the commands that entry points named ``paperlib.commands`` bring.
+    """Give ``app`` the commands that entry points named ``paperlib.commands`` bring; help shows
+    them under ``title``.
 
     In a checkout these are the commands of its notebooks. The installed package names them and does
     not hold them: they end with one line.
@@ -50,6 +51,7 @@ def add_brought_commands(app: typer.Typer, title: str) -> None:
         try:
             command = entry.load()
         except ModuleNotFoundError as error:
+            # Its room is missing, and not a package that the command needs.
             if entry.module.startswith(f"{error.name}."):
                 add = app.command(entry.name, context_settings=_ANYTHING, rich_help_panel=title)
                 add(_only_in_a_checkout)

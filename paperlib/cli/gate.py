@@ -27,7 +27,16 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What to do with the results of an audit; the options that all commands of audits share."""
+    """What to do with the results of an audit; the options that all commands of audits share.
+
+    Attributes:
+        claimed_epsilon: What the training promises, nats; None without a promise.
+        fail_above: The limit of the gate, nats; None without a gate.
+        junit: Where the outcome is written as JUnit XML, or None.
+        about: File of facts about the model, for the report, or None.
+        output: Path of the report; None for one by the name of the input.
+        as_json: Print JSON, and write a report only with ``output``.
+    """
 
     claimed_epsilon: float | None = None
     fail_above: float | None = None
@@ -51,7 +60,7 @@ class Wishes:
         return About() if self.about is None else read_about(self.about)
 
     def _check_outputs(self, inputs: Sequence[Path]) -> None:
-        """Refuse an output that is an input, or another output."""
+        """Refuse (ValueError) an output that is an input, or another output."""
         taken = {path.resolve() for path in inputs}
         if self.about is not None:
             taken.add(self.about.resolve())
@@ -65,7 +74,9 @@ class Wishes:
             taken.add(path.resolve())
 
     def _check_folders(self, inputs: Sequence[Path]) -> None:
-        """Refuse a report in a folder that is an input: it would be read with the next audit."""
+        """Refuse (ValueError) a report in a folder that is an input: it would be read with the next
+        audit.
+        """
         if self.as_json:
             return
         report = (self.output or Path("report.html")).resolve()
@@ -82,10 +93,11 @@ class Wishes:
         inputs: dict[str, str] | None = None,
         **facts: object,
     ) -> dict[str, Any]:
-        """Fields of a document that every audit has.
+        """Fields of a document that every audit has, by the names of the arguments of its
+        ``document``: facts, inputs with their checksums, about and claimed_epsilon.
 
         ``about_file`` is what `checked` returns, ``files`` are paths by heading, ``inputs`` further
-        ones by name, and ``facts`` what else the report says of the audit.
+        inputs by name, and ``facts`` what else the report says of the audit.
         """
         from paperlib.audits.document import checksums, report_facts
 
@@ -99,8 +111,10 @@ class Wishes:
     def parts_of_scores(
         self, about_file: "About", source: dict[str, str], inputs: dict[str, str]
     ) -> dict[str, Any]:
-        """As `parts`, of an audit of scores: where they come from by heading, and checksums by
-        name.
+        """Fields of the document of an audit of scores: facts, inputs, about and claimed_epsilon.
+
+        ``about_file`` is what `checked` returns, ``source`` says by heading where the scores come
+        from, and ``inputs`` has the SHA-256 of each file by its name.
         """
         from paperlib.report.provenance import report_conditions
 
@@ -114,8 +128,10 @@ class Wishes:
         }
 
     def deliver(self, document: "AuditDocument", file: str, text: Sequence[str]) -> int:
-        """Write the report on ``file``, print paragraphs or JSON, and judge the limit: the exit
-        code.
+        """Write the report on ``file``, print the paragraphs ``text`` or JSON, and judge the limit.
+
+        Returns the exit code of the gate, as `judge`. Raises OutputError where report or JUnit file
+        cannot be written.
         """
         from paperlib.io.files import canonical_json
 
@@ -189,8 +205,11 @@ def command_line() -> str:
 
 
 def _judged(epsilon: float | None, limit: float, ceiling: float | None) -> tuple[int, str]:
-    """The exit code of a gate and what is said of it; only an audit that could have failed
-    passes.
+    """The exit code of a gate with this limit, and what is said of it. Only an audit that could
+    have failed passes: not one whose ``ceiling``, the largest epsilon it could show, is not above
+    the limit.
+
+    All three are nats; ``epsilon`` is None without an answer, ``ceiling`` where it is not known.
     """
     if epsilon is None:
         return FAILED_GATE, "failed: the audit gives no answer; see its warnings"
@@ -205,8 +224,8 @@ def _judged(epsilon: float | None, limit: float, ceiling: float | None) -> tuple
 
 
 def _shown(epsilon: float, limit: float) -> str:
-    """A lower bound, rounded down; all its digits where fewer would not show that it is above the
-    limit.
+    """A lower bound, rounded down to three decimals; all its digits where three would not show
+    that it is above the limit.
     """
     from paperlib.core import round_down
 
@@ -217,8 +236,11 @@ def _shown(epsilon: float, limit: float) -> str:
 def _write_junit(
     path: Path, name: str, epsilon: float | None, lines: Sequence[str], *, failure: str
 ) -> None:
-    """One test suite with one test case, as test runners write it; without answer and gate it is
-    skipped.
+    """Write one test suite with one test case, ``name``, as test runners do, with ``lines`` as its
+    text.
+
+    The case fails with ``failure``, the verdict of the gate, "" for none; without it and without an
+    ``epsilon`` it is skipped. Raises OutputError where the file cannot be written.
     """
     from paperlib.io.files import write_text
 
@@ -259,11 +281,11 @@ def report_name(file: str) -> str:
 def report_path(
     output: Path | None, name: str, *, as_json: bool, inputs: Mapping[str, str]
 ) -> Path | None:
-    """Where the report goes, None for none; one whose JSON has other ``inputs`` is another's, and
-    stays.
+    """Where the report goes; None for no report, with ``as_json`` and no ``output``.
 
     ``output`` is the path of --output, ``name`` that of `report_name`, ``inputs`` the SHA-256 of
-    each input by its name.
+    each input by its name. Without an output it is NAME-audit.html, or the first of NAME-audit-2,
+    -3, ... that is free or is the report of the same inputs: no report of other data is replaced.
     """
     if output is not None or as_json:
         return output
@@ -276,7 +298,9 @@ def report_path(
 
 
 def _inputs_of(report: Path) -> object:
-    """The inputs that a report names; None where it cannot be read."""
+    """The inputs that a report names in its JSON, checksums by name; None where it has none that
+    can be read.
+    """
     try:
         block = _BLOCK.search(report.read_text(encoding="utf-8", errors="replace"))
         content = json.loads(block[1]) if block else None

@@ -20,6 +20,8 @@ DEBUG_VARIABLE = "PAPERLIB_DEBUG"
 _LETTERS = {"ε": "eps", "δ": "delta", "≥": ">=", "≤": "<=", "×": "x", "→": "->"}
 """What stands in for a character that the output's encoding lacks; others are given by number."""
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Reasons why the output cannot be written: no space, a full quota, a file too large, a broken disk
+and a closed descriptor."""
 
 
 def main() -> None:
@@ -37,7 +39,8 @@ def main() -> None:
 
 
 def _exit_code() -> int:
-    """The exit code of the command, after all that it writes."""
+    """Run the command; the exit code, after all that it writes."""
+    # Whether to show the traceback of an error; the option --debug may set it while the app runs.
     settings: dict[str, Any] = {"debug": os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")}
 
     def interrupt(*_: object) -> NoReturn:
@@ -92,7 +95,9 @@ def _visible_streams() -> Iterator[None]:
 
 
 def _in_letters(error: UnicodeError) -> tuple[str, int]:
-    """What stands in for characters that cannot be encoded, and where to go on after them."""
+    """What stands in for characters that cannot be encoded, and the place where encoding goes on
+    after them: a handler of errors as `codecs.register_error` takes it.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     written: list[str] = []
@@ -103,7 +108,9 @@ def _in_letters(error: UnicodeError) -> tuple[str, int]:
 
 
 def _ended(error: BaseException, settings: dict[str, Any]) -> int:
-    """The exit code of a command that an exception ended, after the message."""
+    """The exit code of a command that an exception ended, after its message is printed, and the
+    traceback where ``settings["debug"]`` is set.
+    """
     # Typer's own exceptions come from the copy of click it carries, which has no public name.
     name = type(error).__name__
     if isinstance(error, KeyboardInterrupt) or name == "Abort":
@@ -121,7 +128,7 @@ def _ended(error: BaseException, settings: dict[str, Any]) -> int:
 
 
 def _explained(error: BaseException) -> tuple[str, int]:
-    """What to say of an error, and the exit code."""
+    """What to say of an error, and the exit code: `USAGE_ERROR` for what the user can mend."""
     usage = getattr(error, "format_message", None)
     if usage is not None:
         return _usage_message(error, str(usage())), USAGE_ERROR
@@ -172,7 +179,7 @@ def _import_message(error: ImportError) -> str:
 
 
 def _file_message(error: OSError) -> str:
-    """What is wrong with which file; an output that cannot be written is closed."""
+    """What is wrong with which file; where it is the output, what it still holds is dropped."""
     if error.strerror is None:  # one of this package, which names the file
         return _one_line(error)
     file = error.filename
@@ -209,8 +216,8 @@ def _complain(message: str, code: int) -> int:
 
 
 def _flushed(code: int, settings: dict[str, Any]) -> int:
-    """The exit code after the last of the output is written; an error while writing it is an
-    error.
+    """The exit code after the last of the output is written: ``code`` of the command, or that of an
+    error while writing where the command itself had none.
     """
     if sys.stdout is None:  # closed by the caller
         return code

@@ -112,8 +112,11 @@ def _extras_with(package: str) -> list[str]:
 
 
 def requirements() -> dict[str, list[str]]:
-    """Each extra with its requirements, "" for the package itself; the extra of everything is left
-    out.
+    """Requirements, such as "numpy>=2", of each extra, and of the package itself under ""; the
+    extra ``all`` is left out. They come from the checkout, else from what is installed.
+
+    Raises:
+        PackageNotFoundError: There is no checkout, and the package is not installed.
     """
     folder = checkout()
     if folder is not None:
@@ -136,8 +139,8 @@ def _name(requirement: str) -> str:
 
 
 def checkout() -> Path | None:
-    """The folder that this package was installed from, or is imported from; None where there is
-    none.
+    """The checkout that this package is imported from, or else was installed from: a folder whose
+    pyproject.toml names the package; None where there is none.
     """
     folders = [Path(paperlib.__file__).parents[1]]
     url = urlsplit(_direct_url().get("url", ""))

@@ -25,8 +25,12 @@ def _epsilon(value: float | None) -> float | None:
 
 
 def _hold_read_limit(context: typer.Context, limit: str | None) -> str | None:
-    """Let a limit of memory hold while the command runs; as an environment variable it reaches the
-    processes that the command starts.
+    """Let a limit of memory, such as "16GB", hold while the command runs; as an environment
+    variable it reaches the processes that the command starts. None keeps the limit of the
+    environment.
+
+    Returns the limit as it was given, as the callback of an option does. Raises ValueError for what
+    is no size, here or in the environment.
     """
     from paperlib.reading.limits import READ_LIMIT_VARIABLE, parse_size, read_limit
 
@@ -281,8 +285,8 @@ SecretSeed = Annotated[
 
 
 def kind_of(kind: Kind, losses: bool) -> Kind:
-    """One answer of the options --kind and --losses; a ValueError where they contradict each
-    other.
+    """One answer of the options --kind and --losses, None where neither is given; a ValueError
+    where they contradict each other.
     """
     if losses and kind == "scores":
         raise ValueError("--losses: contradicts --kind scores")
@@ -290,7 +294,11 @@ def kind_of(kind: Kind, losses: bool) -> Kind:
 
 
 def curve_of(claimed: str | None, file: Path | None) -> "TestedCurve | None":
-    """The claimed curve of --claimed or --claimed-curve, or None."""
+    """The claimed curve of --claimed (a mechanism, in text) or --claimed-curve (a table), or None.
+
+    Raises:
+        ValueError: Both are given, or one that cannot be read.
+    """
     from paperlib.audits.claimed import claimed_curve, read_claimed_curve
 
     if claimed is not None and file is not None:

@@ -89,11 +89,12 @@ def plan(
         attack = read_scores(
             pilot, nonmembers, score_column=score_column, member_column=member_column, kind=kind
         ).scores
+    # Options about a file of scores say nothing without one.
     elif any(value is not None for value in (nonmembers, score_column, member_column, kind)):
         raise ValueError(
             "--pilot: is missing; the other options about a file of scores describe it"
         )
-    else:
+    else:  # an AUC, or None for a perfect attack
         attack = None if auc is None else check_in("[0.5, 1)", "--auc", auc)
     planned = plan_audit(
         m,

@@ -97,7 +97,7 @@ def audit_chat(
     temperature = 0.0 if tries == 1 else 1.0
     endpoint = ChatEndpoint(url=url, model=model, key=key, temperature=temperature)
     file = answers or Path(f"{report_name(corpus)}-answers.jsonl")
-    owner = wishes.checked(corpus, str(file))
+    about_file = wishes.checked(corpus, str(file))
     skipped = ReadLog()
     questions = chat_questions(
         corpus, kinds=identifiers, before=before, shown=shown, limit=limit, seed=seed, log=skipped
@@ -112,7 +112,8 @@ def audit_chat(
         [question.prompt for question in questions for _ in range(tries)],
         date=datetime.now(UTC).date().isoformat(),
     )
-    left = kept.left
+    left = kept.left  # answers to ask for
+    # A rough price: two characters a token, and 50 tokens of instructions around each prompt.
     characters = sum(len(question.prompt) for question in questions) // len(questions)
     tokens = left * (50 + characters // 2)
     cost = f"about {tokens:,} tokens sent, {left * ANSWER_TOKENS:,} received at most"
@@ -134,8 +135,8 @@ def audit_chat(
             delta=delta,
             confidence=confidence,
         )
-    facts = wishes.parts(
-        owner,
+    document_fields = wishes.parts(
+        about_file,
         {"Model": named, "Corpus": corpus},
         {"model": f"{model} at {endpoint.host}"},
         limit=limit,
@@ -150,13 +151,15 @@ def audit_chat(
         log.append(
             f"no answer was asked for now, all are of {when}: to ask the model again, delete {file}"
         )
-    document = audit.document(subject=f"{named} on {corpus}", log=log, **facts)
+    document = audit.document(subject=f"{named} on {corpus}", log=log, **document_fields)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers), *audit.result.notes]
     return wishes.deliver(document, corpus, text)
 
 
 def _confirm() -> None:
-    """Ask whether to send the requests; a ValueError where nobody can be asked."""
+    """Ask whether to send the requests, and end the command on a no; a ValueError where nobody can
+    be asked.
+    """
     if not sys.stdin.isatty():
         raise ValueError("--yes: needed to send these requests where nobody can be asked")
     typer.confirm("Send them?", abort=True, err=True)

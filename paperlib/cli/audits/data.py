@@ -158,7 +158,7 @@ def audit_data(
         "Generated": generated,
         "Non-members": nonmembers,
     }
-    owner = wishes.checked(members, generated, nonmembers)
+    about_file = wishes.checked(members, generated, nonmembers)
     audit = audit_files(
         kind,
         members,
@@ -182,8 +182,8 @@ def audit_data(
         restarts=restarts,
         seed=seed,
     )
-    facts = wishes.parts(
-        owner,
+    document_fields = wishes.parts(
+        about_file,
         files,
         {"target": target},
         kind=kind,
@@ -195,6 +195,6 @@ def audit_data(
         restarts=restarts,
         seed=seed,
     )
-    document = audit.document(subject=f"{target} on {members}", **facts)
+    document = audit.document(subject=f"{target} on {members}", **document_fields)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers)]
     return wishes.deliver(document, members, text)

@@ -89,7 +89,8 @@ def audit_lm(
     from paperlib.words.audits import completions
 
     about_file = wishes.checked(corpus)
-    skipped = ReadLog()
+    skipped = ReadLog()  # what reading the corpus leaves out
+    # None of a corpus that holds no chats, which is then read as plain text.
     chats = chat_documents(corpus, ChatTemplate(model), on=on)
     if chats is None and on == "completions":
         raise ValueError(
@@ -125,7 +126,7 @@ def audit_lm(
         confidence=confidence,
         seed=seed,
     )
-    facts = wishes.parts(
+    document_fields = wishes.parts(
         about_file,
         {"Model": model, "Corpus": corpus},
         {"model": model},
@@ -136,7 +137,9 @@ def audit_lm(
         generated=generated,
         rank_attack=rank_attack,
     )
-    document = audit.document(subject=f"{model} on {corpus}", log=log, count=shown, **facts)
+    document = audit.document(
+        subject=f"{model} on {corpus}", log=log, count=shown, **document_fields
+    )
     best = audit.table.head(5)[["kind", "value", "occurrences", "rank"]]
     documents = {identifier.document for identifier in audited}
     text = [

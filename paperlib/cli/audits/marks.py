@@ -100,12 +100,14 @@ def mark(
     texts = _texts(data, records, text, id_column)
     made = _made(data, texts, versions, identifier=identifier, seed=seed)
     tossed, by_id = _drawn(made, seed)
+    # The version that was drawn of each text, by the text's name, which stands before the last "/"
+    # of the id of a version.
     published: dict[str, str] = {}
     for version_id, is_drawn in zip(tossed.ids, tossed.included, strict=True):
         if is_drawn:
             published[version_id.rpartition("/")[0]] = by_id[version_id]
-    rows = dict(zip(texts, records.contents, strict=True))
-    with_marks = records.added([{**rows[name], text: new} for name, new in published.items()])
+    cells_of = dict(zip(texts, records.contents, strict=True))
+    with_marks = records.added([{**cells_of[name], text: new} for name, new in published.items()])
     # The row of each text: its published version stands behind the texts as they were.
     row_of = {name: row for row, name in enumerate(texts)}
     row_of.update({name: len(texts) + number for number, name in enumerate(published)})
@@ -131,7 +133,12 @@ def mark(
 
 
 def _texts(data: str, records: "Records", text: str, id_column: str | None) -> dict[str, str]:
-    """The texts by their name: that of a column of ids, else the number of the row."""
+    """The texts by their name, in the order of the data: the cell of a column of ids, else the
+    number of the row, from 1.
+
+    ``text`` is the column of texts, and ``id_column`` that of names, None for one of a usual name.
+    Raises ValueError for a folder, a missing column, a row without text, and an empty or equal id.
+    """
     if not records.ending:
         raise ValueError(f"{data}: is a folder; bring a file with a text in each row")
     if records.names is not None:
@@ -154,12 +161,17 @@ def _texts(data: str, records: "Records", text: str, id_column: str | None) -> d
 def _made(
     data: str, texts: Mapping[str, str], versions: int, *, identifier: bool, seed: int | None
 ) -> dict[str, list[str]]:
-    """Versions of each text that can be written in so many ways."""
+    """As many versions as asked for, by the name of the text, of each text that has so many.
+
+    ``identifier`` ends each version with a random identifier. Raises ValueError where fewer than
+    `FEWEST_TEXTS` texts have so many versions.
+    """
     import numpy as np
 
     from paperlib.bounds.ranks.marks import FEWEST_TEXTS
     from paperlib.generators.versions import make_versions
 
+    # Stream 4 of the seed: coins and canaries draw from others.
     rng = np.random.default_rng(None if seed is None else [seed, 4])
     made: dict[str, list[str]] = {}
     for name, text in texts.items():
@@ -175,7 +187,9 @@ def _made(
 
 
 def _drawn(made: Mapping[str, list[str]], seed: int | None) -> tuple["Coins", dict[str, str]]:
-    """The coins that draw a version of each text, and every version by its id."""
+    """The coins that draw a version of each text, and all versions, the texts themselves by the ids
+    that the coins have.
+    """
     from paperlib.audits.language.marks import version_names
     from paperlib.core.coins import toss_versions
 
@@ -306,7 +320,9 @@ def audit_marks(
 
 
 def _of_answers(answers: str, sealed: "Coins", texts: Mapping[str, str]) -> "MembershipScores":
-    """Scores of all versions by the answers of a chat, from a file."""
+    """Scores of all versions by the answers of a chat: ``answers`` is a file of JSON lines with id
+    and answer, ``texts`` has the versions by their ids.
+    """
     from paperlib.audits.language.marks import completion_scores
     from paperlib.audits.language.records import read_records
 
@@ -323,8 +339,11 @@ def _of_models(
     texts: Mapping[str, str],
     batch_size: int,
 ) -> "tuple[MembershipScores, MembershipScores | None]":
-    """Scores of all versions under a model, less those of its base if there is one, and those of
-    the base.
+    """Scores of all versions under ``model``, less those under ``base`` where one is named, and
+    those under the base alone, None without one.
+
+    ``texts`` has the versions by their ids, ``batch_size`` counts texts. Raises ValueError for a
+    base with another tokenizer.
     """
     from paperlib.audits.language.marks import model_scores
 

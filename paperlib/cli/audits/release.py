@@ -118,6 +118,7 @@ def audit_release(
     sealed = None if coins is None else Coins.load(coins)
     column = _column_of_names(id_column, unit, sealed)
     groups = group_column or []
+    # Rows of the release, the members and the non-members; names of the rows but the release's.
     rows, names = read_rows(paths, text_column=text_column, id_column=column, group_columns=groups)
     are_units = bool(unit) and sealed is None
     audit = audit_rows(
@@ -133,8 +134,11 @@ def audit_release(
         seed=seed,
     )
     others = {"Non-members": nonmembers or "", "Coins": str(coins or "")}
-    facts = wishes.parts(about_file, {"Release": release, "Members": members, **others}, seed=seed)
-    document = audit.document(title=f"Privacy audit of the release {Path(release).name}", **facts)
+    files = {"Release": release, "Members": members, **others}
+    document = audit.document(
+        title=f"Privacy audit of the release {Path(release).name}",
+        **wishes.parts(about_file, files, seed=seed),
+    )
     best = audit.exposed.head(5).to_string(index=False)
     exposed = f"Members that stand out most (release_row: the nearest row of the release):\n{best}"
     answer = [" ".join(document.verdict.sentences), str(document.answers[0]).strip()]
@@ -143,8 +147,11 @@ def audit_release(
 
 
 def _column_of_names(id_column: str, unit: str, coins: "Coins | None") -> str:
-    """The column that names the records: that of the units, else of ids, else of the coins; a
-    ValueError where these contradict each other.
+    """The column that names the records: that of the units, else of ids, else of the coins, else
+    "".
+
+    Raises:
+        ValueError: Two of them contradict each other.
     """
     if unit and id_column and unit != id_column:
         raise ValueError("--id-column: --unit names the records; give one of them")

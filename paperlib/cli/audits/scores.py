@@ -123,7 +123,7 @@ def audit(
     curve = options.curve_of(claimed, claimed_curve)
     sealed = None if coins is None else Coins.load(coins)
     to_follow = None if plan is None else SealedPlan.load(plan)
-    if to_follow is not None:
+    if to_follow is not None:  # its fields take the place of the options
         planned = to_follow.follow(sealed, _chosen(context, file, kind), named=_in_command)
         kind = planned["kind"]
         score_column = planned["score_column"]
@@ -179,7 +179,10 @@ def audit(
 
 
 def _chosen(context: typer.Context, file: str, kind: options.Kind | None) -> dict[str, Any]:
-    """The options of the command line that a plan may contradict, by name."""
+    """The options that the user gave, by name: a plan may contradict them, but not a default.
+
+    ``scores`` is the name of the audited file, and ``kind`` the answer of --kind and --losses.
+    """
     by_name: dict[str, Any] = {}
     for name, value in context.params.items():
         source = context.get_parameter_source(name)
@@ -207,15 +210,20 @@ def _opening(loaded: "LoadedScores") -> str:
 
 
 def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> list[str]:
-    """What the terminal shows of audits of scores, after ``opening``."""
+    """What the terminal shows of audits of scores, paragraph by paragraph: ``opening``, warnings
+    and verdict; the main audit, if it answers, with AUC and rates; and the other audits, a line
+    each.
+    """
     measures = document.measures
-    quoted = {refusal.sentence for refusal in document.refusals[:1]}  # by the verdict
+    # The verdict quotes the first refusal, so that it is no warning beside it.
+    quoted = {refusal.sentence for refusal in document.refusals[:1]}
     low, high = measures.auc_interval
     auc = f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"
     warnings = [f"Warning: {text}" for text in document.warnings if text not in quoted]
     before = [opening, "\n".join(warnings), "\n".join(document.verdict.sentences)]
     rates = "\n".join([auc, *map(str, measures.rates)])
-    if document.judged(None)[1] is None:  # no number is an answer
+    _, epsilon, _ = document.judged(None)
+    if epsilon is None:  # the audit is refused, or gives no number
         return [*before, rates]
     main = audits.headline
     lines = [main.headline, main.condition, main.claim, *main.notes, main.seen()]
@@ -227,7 +235,9 @@ def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> lis
 
 
 def _line_of(audit: "ScoreAudit") -> str:
-    """The result of one audit, its warnings below it, or why there is none."""
+    """The result of one audit, with its warnings and what was seen on lines below it, or why there
+    is no result.
+    """
     if audit.result is None:
         lines = [f"not possible: {audit.refused}"]
     else:

@@ -171,7 +171,7 @@ def audit_texts(
         output=output,
         as_json=as_json,
     )
-    owner = wishes.checked(members, nonmembers, coins and str(coins))
+    about_file = wishes.checked(members, nonmembers, coins and str(coins))
     check_in("(0, 1)", "--chance", chance)
     _check_files(attack, base, nonmembers, coins)
     fields = {"text_field": text_field, "id_field": id_field, "date_field": date_field}
@@ -179,6 +179,7 @@ def audit_texts(
     sides = _read_sides(members, nonmembers, tossed, {**fields, "on": on}, ChatTemplate(model))
     texts = _columns(sides, "text")
     dates = _dates(sides)
+    # On completions: each text with what training took its loss from.
     scored = _columns(sides, "text" if on == "all" else "learned")
     if tossed is None:  # coins chose the side of each text
         check_fields(*sides, groups=group_field or ())
@@ -220,9 +221,12 @@ def audit_texts(
         "Non-members": nonmembers,
         "Coins": str(coins or ""),
     }
-    facts = wishes.parts(owner, files, {"model": model}, attack=attack, on=on, seed=seed)
     document = audit.document(
-        subject=f"{model} on {members}", log=log, tries=tries, chance=chance, **facts
+        subject=f"{model} on {members}",
+        log=log,
+        tries=tries,
+        chance=chance,
+        **wishes.parts(about_file, files, {"model": model}, attack=attack, on=on, seed=seed),
     )
     opening = f"{model} on {len(texts[0])} members and {len(texts[1])} non-members"
     text = [opening, " ".join(document.verdict.sentences)]
@@ -233,8 +237,8 @@ def audit_texts(
 
 
 def _check_files(attack: str, base: str, nonmembers: str, coins: Path | None) -> None:
-    """Refuse (ValueError) an attack without its base, and sides that neither a file nor coins
-    tell, or both.
+    """Refuse (ValueError) an attack that compares two models where no base is named, and a file of
+    non-members beside coins, which each tell members from non-members, or neither of the two.
     """
     from paperlib.attacks.language.scores import COMPARING
 
@@ -255,7 +259,12 @@ def _read_sides(
     fields: Mapping[str, Any],
     template: "ChatTemplate",
 ) -> "Sides":
-    """Records of members and of non-members, from a file each, or from one file by its coins."""
+    """Records of members and of non-members, a row each as by `read_records`: from a file each, or,
+    with the coins ``tossed``, all from the file ``members``.
+
+    ``fields`` are the options of `read_records` that name fields, and ``on``. Raises ValueError as
+    `read_records`, and for records that do not fit the coins.
+    """
     from paperlib.audits.language.records import read_records
 
     if tossed is None:
@@ -270,7 +279,7 @@ def _read_sides(
 
 
 def _columns(sides: "Sides", column: str) -> tuple[list[Any], list[Any]]:
-    """A column of both sides, members first."""
+    """The cells of a column, of members, shape (m,), and of non-members, shape (n,)."""
     members, nonmembers = sides
     return members[column].tolist(), nonmembers[column].tolist()
 
