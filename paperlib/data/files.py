@@ -95,13 +95,17 @@ def contents(path: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _folder_files(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    """Name of each file of a folder, sorted, and the content of those that are asked for."""
+    """Name of each file of a folder, sorted, and its content; None for a file that is not in
+    ``names``.
+    """
     for name in sorted(file.name for file in folder.iterdir() if file.is_file()):
         yield name, (folder / name).read_bytes() if name in names else None
 
 
 def _archive_files(path: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    """Name of each file of an archive, in its order, and the content of those asked for."""
+    """Name of each file of an archive, in its order and without its folder, and its content; None
+    for a file that is not in ``names``. A ValueError where the archive is damaged.
+    """
     try:
         with tarfile.open(path, "r:gz") as archive:
             for item in archive:

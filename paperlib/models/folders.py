@@ -24,9 +24,9 @@ def check_model_folder(name: str | Path) -> None:
     if not folder.is_dir():
         return
     _check_own_files(folder)
-    base = _base_of_adapter(folder)
+    base = base_of_adapter(folder)
     if base is not None and base.is_dir():
-        if _base_of_adapter(base) is not None:
+        if base_of_adapter(base) is not None:
             raise ValueError(
                 f"{folder / ADAPTER}: its base model, {str(base)!r}, is an adapter too; merge that "
                 "into its own base first"
@@ -47,20 +47,47 @@ def _check_own_files(folder: Path) -> None:
                 )
 
 
-def _base_of_adapter(folder: Path) -> Path | None:
-    """The folder or hub's name that a LoRA adapter names as its base; None of another model."""
+def base_of_adapter(folder: Path) -> Path | None:
+    """The folder, or name on the hub, that a LoRA adapter names as its base; None for a folder that
+    is no adapter's, or whose file names no base.
+    """
+    base = _adapter(folder).get("base_model_name_or_path")
+    return Path(base) if isinstance(base, str) and base else None
+
+
+def check_rank(folder: Path, width: int) -> None:
+    """Refuse (ValueError) an adapter of a rank above the width of its model: peft takes memory for
+    what the file says before it looks at the weights.
+    """
+    content = _adapter(folder)
+    of_modules = content.get("rank_pattern")
+    ranks = [content.get("r"), *(of_modules.values() if isinstance(of_modules, dict) else [])]
+    largest = max((rank for rank in ranks if isinstance(rank, int)), default=0)
+    if largest > width:
+        raise ValueError(
+            f"{folder / ADAPTER}: rank {largest:,} is above the width of its model, {width:,}; take "
+            "the file that was saved with the adapter's weights"
+        )
+
+
+def _adapter(folder: Path) -> dict[str, Any]:
+    """The content of an adapter's file, by name; empty for a folder without one that can be read,
+    of which peft says what is wrong.
+    """
     config = folder / ADAPTER
     if not config.is_file():
-        return None
+        return {}
     try:
         content: Any = json.loads(read_file(config))
-        return Path(str(content["base_model_name_or_path"]))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None  # peft says what is wrong with it
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _named_in(index: Path) -> list[str]:
-    """The files of weights that an index names; of one that is no index its reader tells."""
+    """The files of weights that an index names, sorted; none for a file that is no index, of which
+    transformers, which reads it, says what is wrong.
+    """
     try:
         content: Any = json.loads(read_file(index))
         return sorted(set(map(str, content["weight_map"].values())))

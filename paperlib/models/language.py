@@ -19,7 +19,15 @@ from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from paperlib.core.checks import check_at_least, check_choice
 from paperlib.models.devices import default_device
-from paperlib.models.folders import ADAPTER, check_model_folder
+from paperlib.models.folders import ADAPTER, base_of_adapter, check_model_folder, check_rank
+from paperlib.models.shapes import (
+    ShapeError,
+    check_layers,
+    check_stored,
+    config_faults,
+    weight_faults,
+    without_weights,
+)
 
 NO_REMOTE_CODE = {"trust_remote_code": False}
 """Of every ``from_pretrained`` and ``from_config``: no code that comes with a model is run, and the
@@ -73,8 +81,9 @@ def load_language_model(
             branch of a model that is not there.
 
     Raises:
-        ValueError: Files that are missing or damaged, code of the model's own, a model that sees
-            tokens to come, or an unknown dtype or device.
+        ValueError: Files that are missing or damaged, a config.json of a model that its weights do
+            not hold, code of the model's own, a model that sees tokens to come, or an unknown dtype
+            or device.
         ModuleNotFoundError: A package that the model, dtype or device needs.
     """
     check_choice("dtype", dtype, DTYPES)
@@ -86,14 +95,18 @@ def load_language_model(
     if is_spread:
         _need("accelerate", f"dtype {dtype!r} on device {target!r}")
         loading["device_map"] = target
-    if (Path(name) / ADAPTER).is_file():
+    is_adapter = (Path(name) / ADAPTER).is_file()
+    if is_adapter:
         _need("peft", "a LoRA adapter")
+        if base_of_adapter(Path(name)) is None:
+            raise ValueError(f"name: {Path(name) / ADAPTER} names no base model; save it with peft")
     if dtype == "int8":
         _need("bitsandbytes", "dtype 'int8'")
         loading["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
     else:
         loading["dtype"] = dtype
-    with _failures_in_one_line(name, revision):
+    _check_shape(name, revision)
+    with weight_faults(str(name)), _failures_in_one_line(name, revision):
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **options)
         if len(tokenizer) < _FEWEST_TOKENS:  # without its files, an empty one is made
             raise ValueError(f"its tokenizer has {len(tokenizer)} tokens.")
@@ -140,35 +153,74 @@ def check_causal(model: Any, where: str) -> None:
         raise ValueError(f"{where} a token sees those behind it; give a model that writes text")
 
 
+def _check_shape(name: str | Path, revision: str | None) -> None:
+    """Refuse (ValueError) a model, or the base of an adapter, of a shape that no computer holds, or
+    that the weights in its folder do not hold.
+    """
+    config = _config(name, revision)
+    parameters = _count(name, config)
+    check_stored(parameters, _shaped_by(name))
+    width = getattr(config.get_text_config(), "hidden_size", None)
+    if isinstance(width, int):
+        check_rank(Path(name), width)
+
+
 def parameter_count(name: str | Path) -> int:
-    """Number of parameters of a model of the hub or in a folder, from its config.json alone.
+    """Number of parameters of a model of the hub or in a folder, from its config.json alone; of an
+    adapter, those of its base.
+
+    Raises:
+        ValueError: A config that is missing or damaged, or by which no model can be built.
+    """
+    return _count(name, _config(name))
+
+
+def _count(name: str | Path, config: Any) -> int:
+    """Number of parameters of the model that a config describes."""
+    with _failures_in_one_line(_shaped_by(name)):
+        return int(without_weights(config, _where(name)).num_parameters())
+
+
+def _where(name: str | Path) -> str:
+    """What begins a message on the config.json of a model."""
+    return f"name: in {_shaped_by(name)}"
+
+
+def _shaped_by(name: str | Path) -> Path:
+    """The folder, or name on the hub, that has the config.json: that of an adapter's base."""
+    return base_of_adapter(Path(name)) or Path(name)
+
+
+def model_stamp(name: str | Path) -> dict[str, Any]:
+    """What identifies a model in a cache, as values of JSON by name: its config, and its commit on
+    the hub (None elsewhere) or name, size and time of change of each file of a folder.
 
     Raises:
         ValueError: A config that is missing or damaged.
     """
-    with torch.device("meta"):
-        model = transformers.AutoModelForCausalLM.from_config(_config(name), **NO_REMOTE_CODE)
-        return int(model.num_parameters())
-
-
-def model_stamp(name: str | Path) -> dict[str, Any]:
-    """What identifies a model in a cache: its shape, and its commit on the hub or files in a
-    folder.
-    """
     config = _config(name)
-    folder = Path(name)
     stamps: list[list[Any]] = []
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.is_file():
-            stamps.append([path.name, path.stat().st_size, path.stat().st_mtime_ns])
+    for folder in dict.fromkeys((Path(name), _shaped_by(name))):
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+            if path.is_file():
+                stamps.append([path.name, path.stat().st_size, path.stat().st_mtime_ns])
     commit = getattr(config, "_commit_hash", None)
     return {"name": str(name), "config": config.to_json_string(), "commit": commit, "files": stamps}
 
 
-def _config(name: str | Path) -> Any:
-    """The model's config.json as transformers reads it; failures are a ValueError of one line."""
-    with _failures_in_one_line(name):
-        return transformers.AutoConfig.from_pretrained(str(name), **NO_REMOTE_CODE, **_pin(name))
+def _config(name: str | Path, revision: str | None = None) -> Any:
+    """The config.json of a model, or of an adapter's base, as transformers reads it.
+
+    Raises:
+        ValueError: In one line, what is missing or damaged.
+    """
+    check_model_folder(name)
+    source = str(_shaped_by(name))
+    pinned = _pin(source, None if source != str(name) else revision)
+    with config_faults(_where(name)), _failures_in_one_line(source, revision):
+        content, _ = transformers.PreTrainedConfig.get_config_dict(source, **pinned)
+        check_layers(content, _where(name))
+        return transformers.AutoConfig.from_pretrained(source, **NO_REMOTE_CODE, **pinned)
 
 
 @contextmanager
@@ -181,6 +233,8 @@ def _failures_in_one_line(name: str | Path, revision: str | None = None) -> Iter
     check_model_folder(name)
     try:
         yield
+    except ShapeError:
+        raise
     except (OSError, ValueError, ImportError) as error:
         if _brings_code(name):
             raise ValueError(
@@ -207,7 +261,9 @@ def _brings_code(name: str | Path) -> bool:
 
 
 def _missing(name: str, error: Exception, revision: str | None) -> str:
-    """One line: what was not found, and what to fetch and where to put it."""
+    """One line: what was not found of the model ``name``, and what to fetch and where to put it;
+    ``error`` is that of transformers.
+    """
     message = str(error).strip().splitlines()[0]
     folder = Path(name)
     if folder.is_dir():
@@ -227,12 +283,15 @@ def _missing(name: str, error: Exception, revision: str | None) -> str:
 
 
 def _lacking(folder: Path) -> list[str]:
-    """What of a model the folder has no file of."""
+    """What of a model the folder has no file of: "config.json", "weights", "tokenizer"."""
     patterns = {
         "config.json": ["config.json"],
         "weights": ["*.safetensors", "*.bin"],
         "tokenizer": ["tokenizer*", "vocab.*"],
     }
+    if (folder / ADAPTER).is_file():
+        patterns["config.json"] = [ADAPTER]  # the other is in the folder of its base
+        patterns["weights"] = ["adapter_model.safetensors"]
     lacking: list[str] = []
     for name, alternatives in patterns.items():
         if not any(any(folder.glob(pattern)) for pattern in alternatives):
@@ -249,7 +308,9 @@ def _need(package: str, purpose: str) -> None:
 def new_language_model(
     config: LanguageModelConfig, vocabulary: int
 ) -> "transformers.GPTNeoXForCausalLM":
-    """A small GPT with fresh weights, without dropout, its output layer untied as in Pythia."""
+    """A small GPT with fresh weights from the seed of ``config``, without dropout, its output layer
+    untied as in Pythia; ``vocabulary`` is its number of tokens, of which 0 starts and ends a text.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         shape = transformers.GPTNeoXConfig(

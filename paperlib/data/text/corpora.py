@@ -63,7 +63,12 @@ CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
 
 
 def corpus_path(name: str) -> Path:
-    """The file or folder of a known corpus in the data folder."""
+    """The file or folder of a known corpus in the data folder.
+
+    Raises:
+        ValueError: A name that is not in `CORPORA`, or a file of another content.
+        DataUnavailableError: There is no such file.
+    """
     check_choice("name", name, CORPORA)
     corpus = CORPORA[name]
     folder = data_folder() / corpus.file
@@ -73,8 +78,8 @@ def corpus_path(name: str) -> Path:
 
 
 def corpus_content(name: str) -> bytes:
-    """What identifies a known corpus: its file's bytes, or name and size of each file of its
-    folder.
+    """What identifies a known corpus: its file's bytes, or a line with name and size, in bytes, of
+    each file of its folder; errors are those of `corpus_path`.
     """
     path = corpus_path(name)
     if path.is_file():
@@ -131,16 +136,19 @@ def _files_below(folder: Path, *, follow: bool = False) -> list[CorpusFile]:
 
 
 def _subset_of(path: Path, top: Path) -> str:
-    """The first folder below the top; for files there the name without the endings of its
-    format.
+    """The subset of a file: the name of the first folder below ``top``; of a file that stands in
+    ``top`` itself its name up to the first dot, or all of it where it begins with one.
     """
     first, *below = map(printable, path.relative_to(top).parts)
     return first if below else first.split(".", 1)[0] or first
 
 
 def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
-    """Text that ships with installed packages, each a subset: source, licences, and lists of
-    files.
+    """Files of text that ship with installed packages, each package a subset: source, licences, and
+    lists of files; sorted by subset and path.
+
+    Raises:
+        ValueError: A package that is not installed.
     """
     files: list[CorpusFile] = []
     for package in packages:
@@ -149,7 +157,9 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
 
 
 def _text_files(package: str) -> list[Path]:
-    """Files of an installed package that are text by their ending, and all of its metadata."""
+    """Files of an installed package that are text by their ending, and all of its metadata; a
+    ValueError where it is not installed.
+    """
     try:
         files = metadata.files(package) or []
     except metadata.PackageNotFoundError:

@@ -13,11 +13,11 @@ from paperlib.data.text import streams
 from paperlib.data.text.pieces import SEPARATOR, Decoder, Piece, Reading, ReadLog
 from paperlib.reading.parquet import largest_page
 
-_LONGEST_HEADER = 18
+_LONGEST_HEADER = 18  # bytes, of a frame
 _RUN = 1  # type of a block that holds one byte to be repeated
 _ROWS_AT_ONCE = 64  # of a Parquet file, whose texts may be long
 _BATCH = 1 << 28  # bytes that these may have, where each is as long as what is stored
-_SKIPPABLE = b"\x2a\x4d\x18"
+_SKIPPABLE = b"\x2a\x4d\x18"  # mark of a frame that holds no data, behind a byte of any value
 
 
 def ends_within_frame(path: Path, zstandard: Any) -> bool:
@@ -25,21 +25,23 @@ def ends_within_frame(path: Path, zstandard: Any) -> bool:
     3.1).
     """
     size = path.stat().st_size
-    offset = 0
+    offset = 0  # where the next frame starts
     with path.open("rb") as file:
         while offset < size:
             end = _frame_end(file, offset, zstandard)
             if end is None:
                 return True
             offset = end
-    return offset > size
+    return offset > size  # the last frame should end behind the file's end
 
 
 def _frame_end(file: BinaryIO, start: int, zstandard: Any) -> int | None:
-    """Where the frame that starts here should end; None if the file ends before its last block."""
+    """The byte behind the frame that starts at byte ``start``, by its headers; None if the file
+    ends before its last block.
+    """
     file.seek(start)
     head = file.read(_LONGEST_HEADER)
-    if head[1:4] == _SKIPPABLE:
+    if head[1:4] == _SKIPPABLE:  # four bytes of mark, four of the length of what follows
         return start + 8 + int.from_bytes(head[4:8], "little")
     offset = start + zstandard.frame_header_size(head)
     is_last = False
@@ -121,7 +123,9 @@ class _Reader:
             raise EOFError("the file ends within a frame")
 
     def text(self, stream: Any) -> Iterator[Piece]:
-        """A file is one document."""
+        """Pieces of a text file, which is one document; none of a binary or an empty file, which
+        goes to the log.
+        """
         decoder = Decoder()
         held = b""  # the last block so far, which ends the document unless another one follows
         is_blank = True
@@ -166,7 +170,9 @@ class _Reader:
             yield from self.text(_Resumed(data, stream))
 
     def _json_texts(self, data: bytes) -> dict[str, list[str]]:
-        """Texts of the records of a whole JSON file, by subset; none where the data are none."""
+        """Texts of the records of a whole JSON file, by subset; none where ``data`` are not one
+        value of JSON, or hold no record. Strings of a list are texts themselves.
+        """
         field = self.reading.text_field
         texts: dict[str, list[str]] = {}
         with suppress(ValueError, RecursionError):
@@ -180,7 +186,9 @@ class _Reader:
         return texts
 
     def jsonl(self, stream: Any) -> Iterator[Piece]:
-        """A line is a document; documents of one subset in a block share a piece."""
+        """Pieces of JSON lines, of which each is a document; documents of one subset in a block
+        share a piece. Lines that hold no text go to the log.
+        """
         parse = _json_parser()
         count = 0  # lines so far
         for lines in _lines(stream, self.reading.longest_line):
@@ -234,7 +242,9 @@ class _Reader:
         return value if isinstance(value, str) and value else self.subset
 
     def parquet(self, path: Path) -> Iterator[Piece]:
-        """A row is a document."""
+        """Pieces of a Parquet file, of which each row is a document; a few rows are in memory at a
+        time. An OSError where the file's pages are damaged.
+        """
         field = self.reading.text_field
         with (
             streams.corpus_package("pyarrow.parquet").ParquetFile(path) as file,
@@ -253,6 +263,7 @@ class _Reader:
                 longest = largest_page(data, file.metadata, field)
             except ValueError as error:
                 raise OSError(str(error)) from None
+            # Repeated texts are stored once: each row may be as long as the largest page.
             rows = max(1, min(_ROWS_AT_ONCE, _BATCH // longest))
             for batch in file.iter_batches(batch_size=rows, columns=columns):
                 texts: dict[str, list[str]] = {}
@@ -374,7 +385,9 @@ def _json_parser() -> Callable[[bytes], Any]:
 
 
 def _with_bytes(batch: Any, field: str) -> Any:
-    """Rows of a Parquet file whose texts are bytes, since they may not be valid UTF-8."""
+    """Rows of a Parquet file with the column ``field`` as bytes in place of text, since a text may
+    not be valid UTF-8; a column of another type stays as it is.
+    """
     arrow = streams.corpus_package("pyarrow")
     index = batch.schema.get_field_index(field)
     if batch.schema.field(index).type not in (arrow.string(), arrow.large_string()):
@@ -383,7 +396,9 @@ def _with_bytes(batch: Any, field: str) -> Any:
 
 
 def _warc_fields(stream: BinaryIO) -> dict[str, str]:
-    """The header of a WARC record, up to its empty line, by names in lower case."""
+    """The values of a WARC record's header by names in lower case; the stream is left behind the
+    empty line that ends it.
+    """
     fields: dict[str, str] = {}
     while True:
         line = stream.readline(2**16)
@@ -406,7 +421,9 @@ def _is_json_lines(data: bytes, field: str) -> bool:
 
 
 def _records(parsed: Any, field: str) -> list[Any]:
-    """The records of a JSON value at any depth, and those without a text beside them."""
+    """The records of a JSON value at any depth: all values of a list in which one has a text in
+    ``field``, and a notebook's cells as one record.
+    """
     if isinstance(parsed, dict):
         cells = parsed.get("cells")
         if isinstance(cells, list) and "nbformat" in parsed:
@@ -428,7 +445,9 @@ def _text_of_cells(cells: list[Any]) -> str:
 
 
 def _lines(stream: Any, longest: int) -> Iterator[list[bytes] | None]:
-    """Lines in groups; None for a line that is longer than ``longest``, which is not kept."""
+    """Lines in groups, without their ends, each group those that end in one block; None for a line
+    of more than ``longest`` bytes, which is not kept.
+    """
     held = b""  # the start of a line whose end has not been read
     skipping = False  # within a line that was too long to be kept
     for block in streams.blocks(stream):
@@ -467,7 +486,7 @@ def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
         # wide.
         encoded = [text.encode("utf-8", "replace") for text in group]
         data = SEPARATOR.join(encoded)
-        if data.count(b"\0") != len(encoded) - 1:
+        if data.count(b"\0") != len(encoded) - 1:  # more than stand in the separators
             for text, text_data in zip(group, encoded, strict=True):
                 yield Piece(subset, text_data, 1, len(text))
         else:

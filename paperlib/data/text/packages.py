@@ -105,7 +105,9 @@ class _Query:
 
 
 def _ask_for_all(names: Sequence[str], query: _Query, part_file: Path) -> dict[str, list[Entry]]:
-    """The entries of each package; those of the part file are not asked for again."""
+    """The entries of each package, by its name; those of the part file are not asked for again, and
+    those of the index are added to it.
+    """
     by_package = _kept(part_file, query.settings)
     with progress_bar(len(names), label="packages", unit="package") as bar:
         for name in names:
@@ -124,12 +126,14 @@ def _keep(part_file: Path, row: list[Any]) -> None:
 
 
 def _kept(part_file: Path, settings: list[str]) -> dict[str, list[Entry]]:
-    """What an interrupted call with the same settings was told, by package."""
+    """The entries that an interrupted call with the same settings was told, by package; none
+    without a part file.
+    """
     if not part_file.is_file():
         return {}
     kept: dict[str, list[Entry]] = {}
     for line in part_file.read_text(encoding="utf-8").splitlines():
-        with suppress(ValueError):
+        with suppress(ValueError):  # of a line that was cut short
             line_settings, name, entries = json.loads(line)
             if line_settings == settings:
                 kept[name] = entries
@@ -137,7 +141,9 @@ def _kept(part_file: Path, settings: list[str]) -> dict[str, list[Entry]]:
 
 
 def _of_index(name: str, query: _Query) -> Iterator[Entry]:
-    """The entries of one package, by its metadata at the index."""
+    """The entries of one package, by its metadata at the index; a ValueError where these are not in
+    PyPI's form.
+    """
     try:
         for version, files in _metadata(name, query.index)["releases"].items():
             for file in files:
@@ -160,7 +166,12 @@ def _of_file(file: Mapping[str, Any], name: str, version: str, query: _Query) ->
 
 
 def _metadata(name: str, index: str) -> Any:
-    """The metadata of a package at the index, or an error that says what to do."""
+    """The metadata of a package at the index, as parsed from JSON.
+
+    Raises:
+        ValueError: No name of a package, or one that the index does not have.
+        ConnectionError: The index does not answer, or with something else.
+    """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise ValueError(f"{name}: no name of a package")
     url = f"{index.rstrip('/')}/{name}/json"

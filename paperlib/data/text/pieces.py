@@ -75,7 +75,8 @@ class Decoder:
             data: The next bytes of the stream.
             final: Whether these are the last, so that an unfinished character is invalid.
         """
-        if data.isascii() and not self._strict.getstate()[0]:
+        unfinished = self._strict.getstate()[0]  # the first bytes of a character
+        if data.isascii() and not unfinished:
             return data, len(data)
         try:
             return data, len(self._strict.decode(data, final))

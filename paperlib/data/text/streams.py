@@ -42,14 +42,14 @@ def printable(name: str) -> str:
 
 
 def format_of(path: Path) -> tuple[str, str]:
-    """Format and compression, by the first bytes where they tell, else by the name; others are
-    text.
+    """Format ("jsonl", "parquet", "warc" or "text") and compression (".gz", ".zst", ".bz2", ".xz",
+    or empty for none) of a file, by its first bytes where they tell, else by its name.
     """
     name = path.name.lower()
     named = next((suffix for suffix in _PACKED if name.endswith(suffix)), "")
     magic = first_bytes(path, "")
     packed = next((suffix for suffix, mark in _PACKED.items() if magic.startswith(mark)), named)
-    inner = Path(name.removesuffix(named)).suffix
+    inner = Path(name.removesuffix(named)).suffix  # the ending of what is packed
     if magic.startswith(b"PAR1"):
         return "parquet", ""
     if packed and inner == ".json":  # as in Dolma and C4
@@ -68,7 +68,8 @@ def not_text(head: bytes) -> str:
     """Why a file that begins with these bytes is no text: a pointer or an archive; empty for a
     text.
     """
-    if head[257:262] == b"ustar" or head.startswith(_ARCHIVES):
+    is_tar = head[257:262] == b"ustar"  # the place of its mark in a tar archive
+    if is_tar or head.startswith(_ARCHIVES):
         return "archive or document file, not text (unpack or convert it)"
     if head.startswith(b"version https://git-lfs.github.com/spec/"):
         return "Git LFS pointer in place of a file (run git lfs pull)"
@@ -79,7 +80,7 @@ def not_text(head: bytes) -> str:
 
 
 def open_packed(path: Path, packed: str) -> BinaryIO:
-    """Open a file and unpack it on the way."""
+    """Open a file, and unpack it on the way where ``packed``, as of `format_of`, is not empty."""
     if packed == ".zst":
         unpack = corpus_package("zstandard").ZstdDecompressor(max_window_size=2**31)
         return unpack.stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
@@ -97,7 +98,10 @@ def damages() -> tuple[type[BaseException], ...]:
 
 
 def blocks(stream: Any) -> Iterator[bytes]:
-    """Blocks of ``BLOCK`` bytes; where the stream is damaged, first what it gave before."""
+    """Blocks of ``BLOCK`` bytes, the last one shorter; of a damaged stream first what it gave
+    before the damage, and then its error, one of `damages`.
+    """
+    # ``read1`` returns what it has before the damage, where ``read`` would raise and lose it.
     read = getattr(stream, "read1", stream.read)
     held = bytearray()
     try:

@@ -128,11 +128,12 @@ def _resnet(name: str, shape: ImageArchitecture) -> nn.Module:
 
 
 class PretrainedClassifier(nn.Module):
-    """A model of timm that is shown our images in its size and with its mean and std, both (3, 1,
-    1).
-    """
+    """A model of timm that is shown our images in its size and with its mean and std."""
 
     def __init__(self, model: nn.Module, side: int, mean: Tensor, std: Tensor) -> None:
+        """``model`` takes images of ``side`` pixels a side, less ``mean`` and over ``std``, both
+        (3, 1, 1), of pixels from 0 to 1.
+        """
         super().__init__()
         self.model = model
         self.side = side
@@ -262,6 +263,7 @@ def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tens
     )
 
     def features(x: Tensor) -> Tensor:
+        """What the last linear layer is given for pixels (B, ...) from -1 to 1, (B, features)."""
         module(x)
         return last_inputs.pop()
 

@@ -15,6 +15,7 @@ _THRESHOLD = 0.25  # below which a filter's answer counts as nothing
 _DRAWN = 20_000  # patches that the whitening is computed from
 _PER_FILTER = 8  # features of a filter: its answers of both signs, in each quarter of the image
 _SCALED_BY = 2_000  # images by which features are scaled
+_KERNEL_LENGTH = 0.2  # of random features, for each root of a pixel; chosen
 
 
 def norm_layer(channels: int, group_norm: bool) -> nn.Module:
@@ -25,7 +26,9 @@ def norm_layer(channels: int, group_norm: bool) -> nn.Module:
 
 
 def mlp(channels: int, side: int, outputs: int, width: int) -> nn.Module:
-    """Two hidden layers of ``width`` units on the pixels."""
+    """Two hidden layers of ``width`` units on the pixels: images (B, channels, side, side) to
+    logits (B, outputs).
+    """
     pixels = channels * side * side
     return nn.Sequential(
         nn.Flatten(),
@@ -43,19 +46,21 @@ class CosineFeatures(nn.Module):
     """
 
     def __init__(self, pixels: int, width: int) -> None:
+        """``width`` features of images that are ``pixels`` numbers each, from -1 to 1."""
         super().__init__()
-        length = 0.2 * math.sqrt(pixels)  # of the kernel
+        # Of the kernel; the distance of two images also grows as the root of their pixels.
+        length = _KERNEL_LENGTH * math.sqrt(pixels)
         self.frequencies = nn.Buffer(torch.randn(pixels, width) / length)
         self.phases = nn.Buffer(2 * math.pi * torch.rand(width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Features of mean square 1, shape (B, width)."""
+        """Features of mean square 1, shape (B, width), of pixels (B, pixels)."""
         return math.sqrt(2) * torch.cos(x @ self.frequencies + self.phases)
 
 
 def cosine(channels: int, side: int, outputs: int, width: int, hidden: int = 0) -> nn.Module:
     """A linear layer on ``width`` random features, or with ``hidden`` units an MLP of one hidden
-    layer.
+    layer: images (B, channels, side, side) to logits (B, outputs).
     """
     body = (nn.Linear(width, hidden), nn.ReLU()) if hidden else ()
     features = CosineFeatures(channels * side * side, width)
@@ -64,9 +69,9 @@ def cosine(channels: int, side: int, outputs: int, width: int, hidden: int = 0) 
 
 def cnn(channels: int, side: int, outputs: int, width: int) -> nn.Module:
     """Two convolutions of ``width`` and ``2 width`` channels, pooled once, and one hidden layer; no
-    norms.
+    norms. Images (B, channels, side, side) to logits (B, outputs).
     """
-    pooled = max(1, side // 2)
+    pooled = max(1, side // 2)  # side behind the pooling; a single pixel cannot be halved
     return nn.Sequential(
         nn.Conv2d(channels, width, 3, padding=1),
         nn.ReLU(),
@@ -84,7 +89,11 @@ def cnn4(
     channels: int, side: int, outputs: int, width: int, *, group_norm: bool = False
 ) -> nn.Module:
     """Four convolutional layers, each halving the image, and a linear layer; with 40 outputs
-    CelebA's CNN.
+    CelebA's CNN. Images (B, channels, side, side) to logits (B, outputs).
+
+    Args:
+        width: Channels of the first layer; each further layer has twice as many.
+        group_norm: Group norm, which DP-SGD can train, in place of batch norm.
 
     Raises:
         ValueError: A side below 16.
@@ -109,12 +118,14 @@ class _Block(nn.Module):
     """Norm, ReLU, convolution, twice, and the way around it."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, group_norm: bool) -> None:
+        """A block from ``inputs`` to ``outputs`` channels; a ``stride`` of 2 halves the image."""
         super().__init__()
         self.norm1 = norm_layer(inputs, group_norm)
         self.norm2 = norm_layer(outputs, group_norm)
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
         is_same_shape = inputs == outputs and stride == 1
+        # Where the shape changes, a 1x1 convolution brings the input to the new one.
         self.around = (
             None if is_same_shape else nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
         )
@@ -134,15 +145,21 @@ class WideResNet(nn.Module):
     def __init__(
         self, depth: int, width: int, channels: int, outputs: int, *, group_norm: bool = False
     ) -> None:
+        """Three groups of blocks; ``depth`` counts layers, ``width`` multiplies the channels.
+
+        Raises:
+            ValueError: A depth that is not 6 n + 4 with n of 1 or more.
+        """
         super().__init__()
         if depth < 10 or (depth - 4) % 6:
             raise ValueError(f"depth: expected 6 n + 4 with n of 1 or more, got {depth}")
+        blocks_each = (depth - 4) // 6  # of a group: three groups, two layers a block, 4 around
         widths = [16, 16 * width, 32 * width, 64 * width]
         blocks: list[nn.Module] = []
         for group, (before, after) in enumerate(pairwise(widths)):
             # The first block of a group widens, and all but the first group halve the image.
             blocks.append(_Block(before, after, 1 if group == 0 else 2, group_norm))
-            for _ in range((depth - 4) // 6 - 1):
+            for _ in range(blocks_each - 1):
                 blocks.append(_Block(after, after, 1, group_norm))
         self.entry = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
         self.blocks = nn.Sequential(*blocks)
@@ -153,7 +170,7 @@ class WideResNet(nn.Module):
                 nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits, shape (B, outputs)."""
+        """Logits, shape (B, outputs), of images (B, channels, side, side)."""
         features = relu(self.norm(self.blocks(self.entry(x))))
         return self.head(adaptive_avg_pool2d(features, 1).flatten(1))
 
@@ -218,4 +235,5 @@ def _random_patches(images: Tensor, count: int, side: int, rng: torch.Generator)
     step = torch.arange(side)
     rows = (first_row[:, None] + step)[:, :, None]
     columns = first_column[:, None, None] + step
+    # Such an index puts the axis that it takes whole, the channels, last.
     return images[which[:, None, None], :, rows, columns].permute(0, 3, 1, 2)

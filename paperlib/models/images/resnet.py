@@ -52,7 +52,10 @@ def resnet(
 ) -> nn.Module:
     """A ResNet (arXiv:1512.03385), from pixels (B, channels, side, side) to logits (B, outputs).
 
-    ``pretrained`` takes ImageNet weights but for layers of other shapes.
+    Args:
+        name: "resnet18", "resnet50" or "resnet101".
+        group_norm: Group norm, which DP-SGD can train, in place of batch norm.
+        pretrained: Take ImageNet weights, but for layers of other shapes.
 
     Raises:
         RuntimeError: The weights cannot be downloaded.
@@ -75,5 +78,5 @@ def resnet(
         model.conv1 = nn.Conv2d(channels, 64, kernel, stride=stride, padding=padding, bias=False)
     if small:
         model.maxpool = nn.Identity()  # pyright: ignore[reportAttributeAccessIssue]
-    model.relu = nn.ReLU()
+    model.relu = nn.ReLU()  # torchvision's works in place, which the hooks of DP-SGD do not allow
     return model
