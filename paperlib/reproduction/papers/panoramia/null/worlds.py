@@ -2,6 +2,7 @@
 text.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from paperlib.attacks.learned.loss_summaries import LossSummaries
 from paperlib.audits.panoramia.folds import ModelByKind
 from paperlib.audits.panoramia.game import AuditConfig, largest_test
 from paperlib.audits.panoramia.image_models import answers
-from paperlib.audits.panoramia.pools import REAL, add_helpers, pools_cache
+from paperlib.audits.panoramia.pools import REAL, Pools, add_helpers, pools_cache
 from paperlib.audits.panoramia.table_models import Learning, table_losses, train
 from paperlib.core import FloatArray, IntArray
 from paperlib.core.checks import check_at_least, check_choice
@@ -39,6 +40,7 @@ from paperlib.reproduction.papers.panoramia.tables.pools import (
     tabular_pools,
     tabular_rows,
 )
+from paperlib.reproduction.papers.panoramia.text.bench import TextBench
 from paperlib.reproduction.papers.panoramia.text.data import TextConfig
 from paperlib.reproduction.papers.panoramia.text.pools import text_bench, text_pools
 from paperlib.reproduction.papers.settings import settings_beside
@@ -68,9 +70,11 @@ class WorldSizes:
         return self.learned + self.judged
 
     def games(self, count: int) -> dict[str, Any]:
-        """Sizes of ``count`` games: all judged, and a quarter of what attacks learn to choose them
-        on.
+        """Fields of `AuditConfig` for ``count`` games that judge as many examples as fit.
+
+        Of the members that attacks may learn, three quarters train them and a quarter chooses them.
         """
+        # Parts hold as many generated examples as members, hence twice the number of members.
         return {
             "train": 2 * (self.learned * 6 // 8),
             "validation": 2 * (self.learned * 2 // 8),
@@ -88,24 +92,49 @@ SIZES = {
 }
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Experiment:
+    """What is different in the worlds of rows, of images and of text; see `World`."""
+
+    attack: Attack
+    pools: Pools  # of one target and one null target
+    # From the numbers of members, shape (k,), and a seed to a model that learned D_G and these
+    # members as the target learns its examples.
+    train: Callable[[IntArray, int], ModelByKind]
+    depends_on: Any  # what pools and `train` depend on, as values of JSON for keys of the cache
+    groups: IntArray | None = None  # members of one number go into one fold; None: each by itself
+
+
 def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
     """A world of one kind of data, with one target and one null target.
+
+    Args:
+        data: "tables", "images" or "text".
+        sizes: Of its parts, and how long its models learn.
+        games: Number of games in each audit.
+        seed: Of the world; worlds of other seeds share no draw.
 
     Raises:
         ValueError: An unknown kind of data.
     """
     check_choice("data", data, DATA)
-    attack, options = {"tables": _table, "images": _image, "text": _text}[data](sizes, seed)
-    audit = AuditConfig(**sizes.games(games), attacks=(attack,), seed=1000 * seed)
-    return World(judged=sizes.judged, audit=audit, code=__name__, seed=1000 * seed, **options)
+    experiment = {"tables": _table, "images": _image, "text": _text}[data](sizes, seed)
+    audit = AuditConfig(**sizes.games(games), attacks=(experiment.attack,), seed=1000 * seed)
+    return World(
+        pools=experiment.pools,
+        train=experiment.train,
+        judged=sizes.judged,
+        audit=audit,
+        depends_on=experiment.depends_on,
+        code=__name__,
+        groups=experiment.groups,
+        seed=1000 * seed,
+    )
 
 
-def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
-    """A world of rows: the attack, and by name its pools, training, and what they depend on.
-
-    Further models learn as the target does.
-    """
-    config = TabularConfig(
+def _table_config(sizes: WorldSizes, seed: int) -> TabularConfig:
+    """Rows of a data set, with an MLP as the target and another as the null target."""
+    return TabularConfig(
         dataset=sizes.source,
         label="visits" if sizes.source == "randhie" else "income",
         sizes=PartSizes(
@@ -117,35 +146,46 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         helper_rows=sizes.members,
         seed=seed,
     )
+
+
+def _table(sizes: WorldSizes, seed: int) -> _Experiment:
+    """The experiment on rows, which boosted trees attack."""
+    config = _table_config(sizes, seed)
     rows = tabular_rows(config)
     used_data(config.dataset, rows.table.rows.to_csv(index=False).encode())
     encoder = rows.encoder
     by_kind = {**rows.parts, "generated": rows.generated}
 
-    def learn(members: IntArray, salt: int) -> ModelByKind:
-        """A network trained on the generator's rows and the members of these numbers, as a function
-        of kind and rows; ``salt`` is the seed.
+    def learn(members: IntArray, model_seed: int) -> ModelByKind:
+        """An MLP trained on D_G and on the members of these numbers, which then gives the losses of
+        the rows of a kind with given numbers.
         """
         learned = pd.concat(
             [by_kind["generator"], by_kind["members"].iloc[members]], ignore_index=True
         )
-        plan = config.learning.plain(encoder, sizes.epochs, salt)
+        plan = config.learning.plain(encoder, sizes.epochs, model_seed)
         models = train(encoder, learned, [plan])
         return lambda kind, numbers: table_losses(encoder, models, by_kind[kind].iloc[numbers])
 
-    trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
-    depends_on = {"table": config, "rows": rows.table.sha256}
-    return trees, {"pools": tabular_pools(config), "train": learn, "depends_on": depends_on}
+    return _Experiment(
+        attack=BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10),
+        pools=tabular_pools(config),
+        train=learn,
+        depends_on={"table": config, "rows": rows.table.sha256},
+    )
 
 
-def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
-    """As `_table`, of images."""
-    first = 1000 * seed  # worlds of other seeds share no draw
+def _image_config(sizes: WorldSizes, seed: int) -> ImageConfig:
+    """Images of a data set, with a small CNN as the target and another as the null target.
+
+    Generator, helpers and targets have seeds from 1000 times ``seed`` on.
+    """
+    first = 1000 * seed
     settings = _SETTINGS["images"][sizes.source]
     helper: dict[str, Any] = {"width": 16, "epochs": sizes.epochs, "learning_rate": 0.002}
     names = [f"cnn@16:{sizes.epochs}", f"null cnn@16:{sizes.epochs}"]
     targets = parse_targets(names, batch_size=64, learning_rate=0.002, seed=first)
-    config = ImageConfig(
+    return ImageConfig(
         split=ImageSplit(
             dataset=sizes.source,
             generator=sizes.generator,
@@ -168,34 +208,42 @@ def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         targets=targets,
         seed=first,
     )
+
+
+def _image(sizes: WorldSizes, seed: int) -> _Experiment:
+    """The experiment on images, which a stack of an image network and losses attacks."""
+    config = _image_config(sizes, seed)
     images = load_split(config)
     by_kind = {**images.parts, "generated": generated_images(config, images).audit}
+    target, _ = config.targets  # the other is the null target
 
-    def learn(members: IntArray, salt: int) -> ModelByKind:
-        """A network trained on the generator's images and the members of these numbers, as a
-        function of kind and images; ``salt`` is the seed.
+    def learn(members: IntArray, model_seed: int) -> ModelByKind:
+        """A CNN trained on D_G and on the members of these numbers, which then answers about the
+        images of a kind with given numbers.
         """
         of_generator, all_members = by_kind["generator"], by_kind["members"]
         x = np.concatenate([of_generator.x, all_members.x[members]])
         y = np.concatenate([of_generator.y, all_members.y[members]])
-        target = replace(targets[0], seed=salt)
-        [module] = train_target(target, x, y, images.outputs, [sizes.epochs]).values()
+        like_target = replace(target, seed=model_seed)
+        [module] = train_target(like_target, x, y, images.outputs, [sizes.epochs]).values()
 
         def answer(kind: str, numbers: IntArray) -> FloatArray:
             return answers(module, by_kind[kind].x[numbers], by_kind[kind].y[numbers])
 
         return answer
 
-    attack = ImageStack(architecture=settings["attack"], epochs=8, loss_steps=100)
-    depends_on = {"images": config, "data": images.sha256s}
-    return attack, {"pools": image_pools(config), "train": learn, "depends_on": depends_on}
+    architecture = _SETTINGS["images"][sizes.source]["attack"]
+    return _Experiment(
+        attack=ImageStack(architecture=architecture, epochs=8, loss_steps=100),
+        pools=image_pools(config),
+        train=learn,
+        depends_on={"images": config, "data": images.sha256s},
+    )
 
 
-def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
-    """As `_table`, of chunks; further models learn as the targets' run up to its last audited
-    epoch.
-    """
-    config = TextConfig(
+def _text_config(sizes: WorldSizes, seed: int) -> TextConfig:
+    """Chunks of text, with a small language model as the target and another as the null target."""
+    return TextConfig(
         text=sizes.source or "documentation",
         public=sizes.public,
         generator=sizes.generator,
@@ -209,27 +257,47 @@ def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         dp_epsilons=(),
         seed=seed,
     )
+
+
+def _text(sizes: WorldSizes, seed: int) -> _Experiment:
+    """The experiment on chunks of text, which an attack on losses by token attacks.
+
+    Models learn for the target's last audited number of epochs.
+    """
+    config = _text_config(sizes, seed)
     bench = text_bench(config)
-    pools = text_pools(config)
     used_data(config.text, "\n".join(text_documents(config.text)).encode())
 
     def learn(members: IntArray, salt: int) -> ModelByKind:
-        """A language model trained on the chunks of these numbers, as a function of kind and
-        chunks; ``salt`` sets its seed apart.
+        """A language model trained on D_G and on the members of these numbers, which then gives the
+        losses of the chunks of a kind with given numbers; ``salt`` sets its seed apart.
         """
         all_members = bench.text["members"].tokens
         chunks = np.concatenate([bench.text["generator"].tokens, all_members[members]])
         return bench.trained_on(chunks, sizes.epochs, salt)
 
-    def on_generator() -> dict[str, FloatArray]:
-        model = learn(np.empty(0, dtype=np.int64), 1000 * seed + 900)
+    return _Experiment(
+        attack=LossSummaries(tokens=config.tokens),
+        # The seeds of the folds' models begin at 100 and at 200.
+        pools=_with_real_helper(bench, learn, 1000 * seed + 900),
+        train=learn,
+        depends_on=bench.key(config),
+        groups=bench.text["members"].document[: sizes.learned],  # documents are dealt as wholes
+    )
+
+
+def _with_real_helper(
+    bench: TextBench, learn: Callable[[IntArray, int], ModelByKind], salt: int
+) -> Pools:
+    """The pools of text with the helper `REAL`, which they lack: a model that learned D_G alone."""
+    pools = text_pools(bench.config)
+
+    def outputs() -> dict[str, FloatArray]:
+        """The helper's outputs on the chunks of each kind, shape (n, columns)."""
+        no_members = np.empty(0, dtype=np.int64)
+        model = learn(no_members, salt)
         return {kind: model(kind, np.arange(len(pool))) for kind, pool in pools.by_kind().items()}
 
-    key = {"stage": "helper on D_G", "world": bench.key(config), "code": code_tag(__name__)}
-    real_helper = {REAL: pools_cache().get(key, on_generator)}
-    return LossSummaries(tokens=config.tokens), {
-        "pools": add_helpers(pools, real_helper, learned=0, about=key),
-        "train": learn,
-        "depends_on": bench.key(config),
-        "groups": bench.text["members"].document[: sizes.learned],  # documents are dealt as wholes
-    }
+    key = {"stage": "helper on D_G", "world": bench.key(bench.config), "code": code_tag(__name__)}
+    real_helper = {REAL: pools_cache().get(key, outputs)}
+    return add_helpers(pools, real_helper, learned=0, about=key)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,12 +24,22 @@ from paperlib.reproduction.papers.panoramia.tables.shadows import MANY, log_odds
 
 ONLINE = "lira_online"  # its column
 GameRows = tuple[IntArray, IntArray]
-"""Numbers of the members and of the generated rows that a game shows."""
+"""Numbers of the members and of the generated rows that a game shows, each counted from 0."""
+
+
+class _DealtRows(NamedTuple):
+    """Rows of the parts of a game, numbered through: members from 0, generated rows after them."""
+
+    learned: IntArray  # attacks learn from these
+    chosen_on: IntArray  # settings of attacks are chosen on these
+    judged: IntArray  # shape (m,), in the order of the game's scores
 
 
 def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Pools, GameRows]:
-    """The pools of one game, with LiRA (online) where it is asked for, and which rows the game
-    shows.
+    """The pools of the game of a seed, and which rows the game shows.
+
+    Where ``config.stronger`` has "lira_online", its column holds the attack's numbers, lower for
+    members, in the rows that the game shows, and 0 in the others.
     """
     pools = tabular_pools(config)
     game_rows = shown_rows(len(pools.members), len(pools.generated), audit, seed)
@@ -56,8 +66,13 @@ def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Po
 def _trained(
     config: TabularConfig, rows: TabularRows, game_rows: GameRows, seed: int
 ) -> dict[str, Any]:
-    """Log-odds (K, n) of models in pairs, on a random half of the rows and on the other, and who
-    learned.
+    """Train the K shadow models of a game, in pairs: one on a random half of the n shown rows, the
+    other on the other half.
+
+    Returns:
+        "shadows": log-odds, nats, that each model gives the label of each row, shape (K, n).
+        "included": whether the model learned the row, shape (K, n). Rows are members, then
+            generated rows, in the order of ``game_rows``.
     """
     members, generated = game_rows
     audited = pd.concat([rows.parts["members"].iloc[members], rows.generated.iloc[generated]])
@@ -83,18 +98,27 @@ def _with_online(
     shadows: FloatArray,
     included: NDArray[np.bool_],
 ) -> tuple[Pool, Pool]:
-    """Both pools with LiRA's numbers in a column. Members and generated rows are taken at once: a
-    variance pooled over one kind alone would tell the kind.
+    """Both pools with LiRA's numbers in a column.
+
+    Args:
+        pair: Members and generated rows. They are taken at once: a variance pooled over one kind
+            alone would tell the kind.
+        column: Number of the column of models' outputs that holds minus the log-odds so far.
+        game_rows: The n rows that LiRA has numbers of; the others get 0.
+        shadows, included: As `_trained` returns them, shape (K, n).
     """
     members, generated = pair
     rows = np.concatenate([game_rows[0], len(members) + game_rows[1]])
-    few = len(shadows) < 2 * MANY
+    few = len(shadows) < 2 * MANY  # half of the shadow models learned a row, and half did not
 
     def online(of_members: FloatArray, of_generated: FloatArray) -> list[FloatArray]:
-        """LiRA's numbers in the column of a model's outputs on members and on generated rows."""
+        """One model's outputs on members and on generated rows, with LiRA's numbers in the
+        column.
+        """
         values = np.concatenate([of_members, of_generated])
         confidence = -values[rows, column]
         values[:, column] = 0  # nothing reads the number of a row that the game does not show
+        # LiRA's ratio is high for members, and models' outputs are low for them.
         values[rows, column] = -lira_online(confidence, shadows, included, fixed_variance=few)
         return np.split(values, [len(members)])
 
@@ -117,36 +141,41 @@ def _with_online(
 
 
 def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> GameRows:
-    """Which members and generated rows the game of a seed shows, to learn, to choose or to judge
-    on.
+    """Which of so many members and generated rows the game of a seed shows, to learn, to choose or
+    to judge on: ascending numbers of both, each counted from 0.
     """
-    rows = np.sort(np.concatenate(_played(members, generated, audit, seed)))
+    rows = np.sort(np.concatenate(_dealt_rows(members, generated, audit, seed)))
     return rows[rows < members], rows[rows >= members] - members
 
 
 def judged_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> IntArray:
-    """Which rows the game of a seed judges, in the order of its scores, shape (m,); members count
-    first.
+    """Which rows the game of a seed judges, in the order of its scores, shape (m,): a number below
+    ``members`` is a member's, the others are ``members`` and the number of a generated row.
     """
-    return _played(members, generated, audit, seed)[-1]
+    return _dealt_rows(members, generated, audit, seed).judged
 
 
-def _played(members: int, generated: int, audit: AuditConfig, seed: int) -> list[IntArray]:
-    """Numbers of the rows, members first, of each part of the game that `GameSplit` deals with this
-    seed: to learn from, to choose on, and to judge, the last in the order of its scores.
+def _dealt_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> _DealtRows:
+    """Which rows `GameSplit` deals to each part of the game of a seed.
 
-    A game does not tell which rows it judges. So one is played in which the number of a row stands
-    in place of its example and of its loss.
+    A game shows examples and losses to attacks, and does not tell which rows they are. So one is
+    played in which the example and the loss of each row are its own number: what the game shows in
+    a part are then the numbers of its rows. The deal depends on sizes and seed alone.
     """
     numbers = np.arange(members + generated)
-    rows = AttackInputs(numbers, numbers[:, None])
-    kinds = rows.take(numbers[:members]), rows.take(numbers[members:])
+    rows = AttackInputs(numbers, numbers[:, None])  # examples, and losses as a column
+    member_rows, generated_rows = rows.take(numbers[:members]), rows.take(numbers[members:])
     game = GameSplit(
-        {"row": kinds}, train=audit.train, validation=audit.validation, test=audit.test, seed=seed
+        {"row": (member_rows, generated_rows)},
+        train=audit.train,
+        validation=audit.validation,
+        test=audit.test,
+        seed=seed,
     )
     learned = game.train("row").inputs.examples
     chosen_on = game.validation("row").inputs.examples
-    scores, _ = game.judge({"row": LossScore()})  # last, since it closes the game
-    # The score is the loss with its sign turned.
-    judged = (-scores["row"]).astype(np.int64)
-    return [learned, chosen_on, judged]
+    # The judged part is seen through scores alone. It comes last: after `judge` the game refuses to
+    # show the other parts.
+    scores, _ = game.judge({"row": LossScore()})
+    judged = (-scores["row"]).astype(np.int64)  # `LossScore` is the loss with its sign turned
+    return _DealtRows(learned, chosen_on, judged)
