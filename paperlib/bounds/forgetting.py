@@ -96,6 +96,7 @@ def audit_forgetting(
             record i of the one side and record i of the other are a pair, whose coin was tossed
             before training.
         delta: Delta of the indistinguishability that is tested, in [0, 1).
+        confidence: Of both directions together, in (0, 1).
         utility: Utility of the model before and after forgetting, such as its accuracy on other
             records, in [0, 1]; it stands beside the bound and decides nothing.
 
@@ -147,8 +148,11 @@ def audit_forgetting(
 
 
 def _leaning(scores: MembershipScores) -> FloatArray:
-    """By how much the forgotten record of each pair looks more like a member than the other one;
-    shape (pairs,).
+    """By how much the forgotten record of each pair looks more like a member than the other one,
+    in the unit of the scores, shape (pairs,).
+
+    Raises:
+        ValueError: Sides of unequal size, or fewer than 8 pairs.
     """
     oriented = scores.oriented()
     forgotten, unseen = oriented.member, oriented.nonmember
@@ -177,8 +181,10 @@ def _checked_utility(utility: Sequence[float] | None) -> tuple[float, float] | N
 
 
 def searched(leaning: FloatArray, hypothesis: Hypothesis) -> ThresholdBound:
-    """The best bound over all numbers of guesses, the pairs that lean most first. A guess is right
-    where ``leaning`` is above 0; a pair that leans to neither record is wrong in both directions.
+    """The best bound over all numbers of guesses, nats, the pairs that lean most first.
+
+    A guess is right where ``leaning``, shape (pairs,), is above 0; a pair that leans to neither
+    record is wrong in both directions. ``hypothesis`` has the delta and the error of the test.
     """
     order = np.argsort(-np.abs(leaning))
     right: Flags = leaning[order] > 0

@@ -117,8 +117,16 @@ class PanoramiaResult(AuditResult):
 def panoramia_ceiling(m: int, guesses: int, confidence: float = 0.95) -> float:
     """Bound of a test whose ``guesses`` positive guesses are all right, searching m recall levels.
 
-    ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats; a perfect attack guesses every
-    member (PANORAMIA, section 4.2, with every guess right).
+    ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats, beta being 1 less the confidence;
+    a perfect attack guesses every member (PANORAMIA, section 4.2, with every guess right).
+
+    Args:
+        m: Examples of the audit, 1 or more.
+        guesses: From 0 to m.
+        confidence: Of both of PANORAMIA's bounds together, in (0, 1).
+
+    Raises:
+        ValueError: A number out of range.
 
     >>> round(panoramia_ceiling(10_000, 5_000), 6)
     5.958736
@@ -171,6 +179,7 @@ def audit_panoramia(
             ``known_c``, else "union", the paper's.
         design: "randomized" or "played" if a fair coin chose member or generated point for each
             example; "game" to draw such coins here by ``seed``, one for each place of a whole game.
+        seed: Of that game.
 
     Raises:
         ValueError: Mismatched lengths, NaN or infinite scores, one class only, counts implausible
@@ -210,9 +219,14 @@ def panoramia_result(
     *,
     learned: bool = False,
 ) -> PanoramiaResult:
-    """The result of the baseline's and the attack's test; ``learned`` if coins decided the orders.
+    """The result of the baseline's and the attack's test.
 
-    ``flags`` is True for a member, shape (m,).
+    Args:
+        tests: Of the baseline, and of the attack.
+        flags: True for a member, shape (m,).
+        terms: What both tests take for granted.
+        learned: Whether the orders of the guesses were learned from the coins; the assumptions
+            then say so.
     """
     members, known_c = int(flags.sum()), terms.known_c
     nonmembers = flags.size - members

@@ -71,7 +71,9 @@ def check_no_nan(name: str, vector: FloatArray) -> None:
 
 
 def _refuse_values(name: str, what: str, bad: NDArray[np.bool_]) -> None:
-    """Refuse values that are NaN, or infinite, if there are any."""
+    """Refuse (ValueError) bad values, if ``bad``, shape (n,), flags any; ``what`` says what they
+    are, and ``name`` begins the message.
+    """
     if bad.any():
         raise ValueError(
             f"{name}: {bad.sum()} of {bad.size} values are {what} (first at index "
@@ -81,7 +83,11 @@ def _refuse_values(name: str, what: str, bad: NDArray[np.bool_]) -> None:
 
 def as_floats(name: str, values: Any) -> FloatArray:
     """Return numbers, of a tensor on a GPU or with gradients too, as a new float64 array of the
-    same shape; a ValueError otherwise.
+    same shape.
+
+    Raises:
+        ValueError: Text, complex numbers, masked values, rows of several lengths, a sparse tensor,
+            or a whole number beyond floats; the message begins with ``name``.
     """
     if np.ma.is_masked(values):
         raise ValueError(
@@ -383,7 +389,11 @@ def _too_many_equal(times: int, fewer: int, equal: int, more_often: int, level: 
 
 
 def _check_sides_of_ties(name: str, sides: list[NDArray[Any]], ways: str) -> None:
-    """Refuse equal values of which too few stand on both sides; rows in the order of columns."""
+    """Refuse (ValueError) equal values of which too few stand on both sides.
+
+    ``sides`` are the values, shape (n,), or rows, shape (n, d), of members and of non-members; for
+    rows the order of the columns decides which are neighbours.
+    """
     both = np.concatenate(sides)
     if both.ndim > 1:
         both = np.unique(both.reshape(len(both), -1), axis=0, return_inverse=True)[1].ravel()
@@ -457,6 +467,17 @@ def _chance_explains(values: NDArray[Any], times: IntArray, repeated: NDArray[np
 def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, NDArray[Any]]:
     """The mean of each unit's values, in the order of the units' first rows, and the units.
 
+    Args:
+        values: A value for each row, shape (n,), or a row of values, shape (n, d).
+        units: Name of each row's unit, n of them.
+
+    Returns:
+        Means, shape (units,) or (units, d), and names, shape (units,).
+
+    Raises:
+        ValueError: Another number of names, a row without one, or a unit with values of inf and of
+            -inf.
+
     >>> unit_means(np.array([1.0, 5.0, 3.0]), ["a", "b", "a"])
     (array([2., 5.]), array(['a', 'b'], dtype=object))
     """
@@ -488,6 +509,6 @@ def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]
     if len(units) != rows:
         raise ValueError(f"unit: expected {rows} names, one for each row, got {len(units)}")
     order = np.random.default_rng([seed, _UNIT_ROWS]).permutation(len(units)).tolist()
-    # Of each unit the last of its rows in this random order.
+    # Of each unit the last of its rows in this random order, which is a random one of them.
     last_row = {units[row]: row for row in order}
     return np.array(list(last_row.values()), dtype=np.int64)

@@ -115,7 +115,8 @@ def toss_pairs(
         ids: Name of each record, each once, or a number of records.
         alike: What the two records of a pair have in common, such as their class: a value for each
             record. Of values with an odd number of records one has no coin. None pairs any two.
-        seed, column: As for `toss_coins`.
+        seed: None for the randomness of the operating system; whoever knows a seed knows the coins.
+        column: Name of the column of ids, which is looked for in files of scores.
         fraction: Share of the records that are in pairs, in (0, 1]; all others are trained on and
             stay.
 
@@ -169,7 +170,8 @@ def toss_versions(
     Args:
         versions: Names of the versions of each text, each name once; every text has as many, at
             least 2.
-        seed, column: As for `toss_coins`.
+        seed: None for the randomness of the operating system; whoever knows a seed knows the draws.
+        column: Name of the column of ids, which is looked for in files of scores.
 
     Raises:
         ValueError: No text, a text with another number of versions, or a name that repeats or is
@@ -200,8 +202,10 @@ def toss_versions(
 
 
 def _pairs_in_order(order: NDArray[np.int64], values: Sequence[str]) -> NDArray[np.int64]:
-    """Pairs of rows of equal value, taken in this order; shape (pairs, 2)."""
-    waiting: dict[str, int] = {}
+    """Numbers of the two rows of each pair, shape (pairs, 2): rows of equal value, each with the
+    next in the ``order`` of row numbers; a last one without another is left out.
+    """
+    waiting: dict[str, int] = {}  # by value, the row that has no other yet
     pairs: list[tuple[int, int]] = []
     rows: list[int] = order.tolist()
     for row in rows:
@@ -250,7 +254,7 @@ class Coins:
 
     def __post_init__(self) -> None:
         """Refuse (ValueError) coins that do not publish one version of each text, or that treat
-        both records of a pair alike, and protect them from being written.
+        both records of a pair alike, and make their array read-only.
         """
         self.included.flags.writeable = False
         if self.versions and (
@@ -294,8 +298,9 @@ class Coins:
         )
 
     def check_alone(self, design: str, unit: object) -> None:
-        """Refuse options (ValueError) that the coins answer, and every audit of single records
-        where the coins are those of pairs.
+        """Refuse (ValueError) the options ``design`` and ``unit``, unless left at "randomized" and
+        None, since the coins answer them; and an audit of single records by coins of pairs or of
+        versions.
         """
         if self.forget:
             raise ValueError(
@@ -329,7 +334,8 @@ class Coins:
         """Which rows of the data to forget after training; shape (n,).
 
         Raises:
-            ValueError: The coins are not those of pairs, or as for `training`.
+            ValueError: The coins are not those of pairs, or a record with a coin is not among the
+                ids.
         """
         if not self.forget:
             raise ValueError("coins: nothing is forgotten by them; toss those of toss_pairs")
@@ -365,7 +371,8 @@ class Coins:
         if self.unit:
             order = np.argsort(places, kind="stable")
             return unit_means(numbers[order], places[order].tolist())[0]
-        first = np.unique(places, return_index=True)[1]
+        first = np.unique(places, return_index=True)[1]  # row of each coin's first value
+        # Rows whose value is not that of the first row of their coin.
         other = (numbers != numbers[first][places]).reshape(len(names), -1).any(axis=1)
         if other.any():
             example = names[int(np.flatnonzero(other)[0])]
@@ -384,7 +391,8 @@ class Coins:
             kind: "scores" if higher means member, "losses" if lower does.
 
         Raises:
-            ValueError: As for `join`, or a DataFrame with other columns.
+            ValueError: An id without a coin, a coin without a score, NaN, two scores of one id
+                without a unit, or a DataFrame with other columns.
 
         >>> losses = {"c": 0.1, "b": 0.2, "a": 0.3}
         >>> toss_coins(["a", "b", "c"], seed=2).scores(losses, kind="losses")
@@ -409,7 +417,8 @@ class Coins:
             Shape (n,) for one column of numbers, else (n, d), in the order of ``self.ids``.
 
         Raises:
-            ValueError: As for `join`, or a DataFrame without the column of ids.
+            ValueError: An id without a coin, a coin without a value, NaN, two values of one id
+                without a unit, or a DataFrame without the column of ids.
         """
         if isinstance(by_id, Mapping):
             mapping = cast(Mapping[Any, Any], by_id)
@@ -425,8 +434,10 @@ class Coins:
         return self.join(by_id[self.column], rows[:, 0] if rows.shape[1] == 1 else rows)
 
     def places(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """Place among ``self.ids`` of each name; a ValueError where a name or a coin is without the
-        other.
+        """Position among ``self.ids`` of each name, shape (names,).
+
+        Raises:
+            ValueError: A name without a coin, or a coin whose id is not among the names.
         """
         index_of = {name: index for index, name in enumerate(self.ids)}
         unknown = list(dict.fromkeys(name for name in names if name not in index_of))
@@ -440,7 +451,7 @@ class Coins:
         return np.array([index_of[name] for name in names], dtype=np.int64)
 
     def _check_all_there(self, names: Iterable[str]) -> None:
-        """Refuse names among which a record with a coin is missing."""
+        """Refuse (ValueError) names among which a record with a coin is missing."""
         present = set(names)
         absent = [name for name in self.ids if name not in present]
         if absent:

@@ -86,8 +86,8 @@ def check_features(name: str, columns: Iterable[object]) -> None:
 
 
 def role_of(name: str) -> tuple[str, str] | None:
-    """Class whose values an array holds and the rest of its name, such as ("member", "losses"), or
-    None.
+    """Class whose values an array holds, "member" or "nonmember", and the rest of its plain name,
+    such as ("member", "losses"); None for a name that says no class.
     """
     text = plain(name)
     for role, words in _ROLES.items():
@@ -105,7 +105,12 @@ def measure_of(name: str) -> str:
 
 
 def array_pair(names: Sequence[str]) -> tuple[str, str] | None:
-    """Names of an array of members and one of non-members; None without one such pair."""
+    """The names of an array of members and one of non-members, such as ("train_loss",
+    "test_loss").
+
+    None where no two names, or more than two, are such a pair, and where the arrays seem to be
+    columns of one table.
+    """
     roles = {name: role_of(name) for name in names}
     pairs: list[tuple[str, str]] = []
     for member, role in roles.items():

@@ -66,8 +66,21 @@ def tpr_interval(
     The rate is the share of all members above the least threshold that at most ``rate`` of all
     non-members exceed. A share is held possible if some threshold agrees with the non-members and
     with the members above it: by the product of both p-values, as Fisher's, with the exact law of
-    the one of the non-members. Each end fails with probability at most half of ``1 - confidence``,
-    ties or not.
+    the one of the non-members.
+
+    Guarantee:
+        Each end fails with probability at most half of ``1 - confidence``, ties or not.
+
+    Args:
+        scores: Of independent members and non-members.
+        rate: The false-positive rate, in (0, 1).
+        confidence: In (0, 1).
+
+    Returns:
+        Both ends, in [0, 1].
+
+    Raises:
+        ValueError: A confidence outside (0, 1).
     """
     error = (1 - check_confidence(confidence)) / 2
     oriented = scores.oriented()
@@ -75,7 +88,7 @@ def tpr_interval(
     others = np.sort(oriented.nonmember)[::-1]
     above = np.arange(others.size + 1)  # non-members above the threshold
     edges = np.concatenate([[math.inf], others, [-math.inf]])
-    beyond = member.size - np.searchsorted(member, edges, side="right")
+    beyond = member.size - np.searchsorted(member, edges, side="right")  # members above each edge
     # Where ``above`` non-members exceed it, no more members do than exceed the next non-member, and
     # where so many reach it, no fewer than exceed the last of these.
     exceeded = np.asarray(bdtrc(above - 1, others.size, rate), float)
@@ -111,8 +124,9 @@ def _highest_share(chances: FloatArray, counts: IntArray, total: int, error: flo
 
 
 def _levels(chances: FloatArray, error: float) -> FloatArray:
-    """Errors of the members' share, inverse to the p-values ``chances`` and at most 1, whose mean
-    is ``error`` where the p-values come with their own probabilities.
+    """Errors of the members' share at each threshold, shape (n,), inverse to the p-values
+    ``chances``, which fall, and at most 1; their mean is ``error`` where the p-values come with
+    their own probabilities.
     """
     # The last threshold, which allows any share, is refused where most of the error pays for it.
     last = float(chances[-1])
@@ -228,8 +242,8 @@ def auc_difference_interval(
 
 
 def _joined(reach: float, other_reach: float, correlation: float) -> float:
-    """How far a difference reaches to one side, from how far both terms do and their
-    correlation.
+    """How far the interval of a difference reaches to one side of it, from how far those of both
+    terms do and the correlation of the terms (Zou and Donner).
     """
     square = reach**2 + other_reach**2 - 2 * correlation * reach * other_reach
     return math.sqrt(max(0.0, square))
@@ -246,8 +260,8 @@ def _correlation_of_areas(scores: MembershipScores, others: MembershipScores) ->
 
 
 def _shares_won(scores: MembershipScores) -> tuple[FloatArray, FloatArray]:
-    """Of each member the share of non-members below it, and of each non-member that of members
-    above it, in their order.
+    """Of each member the share of non-members below it, shape (members,), and of each non-member
+    that of members above it, shape (non-members,), in their order; a tie counts a half.
     """
     oriented = scores.oriented()
     below = twice_below(oriented.member, np.sort(oriented.nonmember))
@@ -290,7 +304,9 @@ class _AreaSpread:
 
 
 def _hanley_mcneil(auc: float, members: int, others: int, level: float) -> tuple[float, float]:
-    """The areas from which ``auc`` is not significantly far, by Hanley and McNeil's variance."""
+    """Lowest and highest area from which ``auc`` is not significantly far, each at error ``level``,
+    by Hanley and McNeil's variance.
+    """
     return (
         1 - _highest_area(1 - auc, members, others, level),
         _highest_area(auc, members, others, level),

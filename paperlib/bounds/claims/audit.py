@@ -104,7 +104,9 @@ def audit_curve(
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
         claimed: The curve.
         confidence: In (0, 1).
-        design, seed: As for `audit_one_run`.
+        design: "randomized": fair coins decided membership before training; "game": draw a
+            fair-coin subsample now; "played": fair coins decided after training who is shown.
+        seed: Of the game, and of the order of ties.
 
     Raises:
         ValueError: Counts that fair coins would not give, or a design that tests another adjacency
@@ -141,13 +143,16 @@ def check_adjacency(claimed: ClaimedCurve, design: Design) -> None:
 
 
 def outcome_of(test: ClaimTest, claimed: ClaimedCurve, design: Design) -> dict[str, Any]:
-    """The fields of a `CurveResult` that the guesses settle, by name: what is refuted, by how many
-    guesses, and how far.
+    """The fields of a `CurveResult` that the guesses settle, by name.
+
+    They are what is refuted and how far, the counts of the guesses, the sentences about both, and
+    the limit of detection, which is computed when asked for; None of a claim without noise and of
+    an audit of more than 200,000 examples.
     """
     p_value, confidence = test.p_value(claimed.profile), 1 - test.error
     refuted = p_value <= test.error
-    mu = test.last_refuted(_MU, gaussian_profile) or 0.0
-    runs = (test.right, *(test.later or ()))
+    mu = test.last_refuted(_MU, gaussian_profile) or 0.0  # None where no mu is refuted
+    runs = (test.right, *(test.later or ()))  # whether each guess is right, by run
     noise_share, limit = None, None
     if claimed.with_noise is not None:
         noise_share = test.last_refuted(_NOISE, claimed.with_noise)
@@ -175,7 +180,9 @@ def outcome_of(test: ClaimTest, claimed: ClaimedCurve, design: Design) -> dict[s
 
 
 def right_guesses(scores: MembershipScores, seed: int) -> NDArray[np.bool_]:
-    """Whether each guess of the adaptive order is right, shape (guesses,)."""
+    """Whether each guess of the adaptive order is right, shape (guesses,), in that order; ``seed``
+    orders tied scores.
+    """
     values, labels = scores.oriented().pooled()
     # Coins for ties, from another stream of the seed than a game.
     coins = np.random.default_rng([seed, 1]).random(values.size)

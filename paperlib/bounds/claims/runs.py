@@ -44,12 +44,18 @@ def audit_curve_of_runs(
         reader may stop at any of them.
 
     Args:
-        runs, planned, ids, design, seed: As for `combine_runs`.
+        runs: Scores of each run; coins decided membership anew in each.
         claimed: The curve of one training.
+        planned: Most examples of all runs that will ever be given, fixed before the first; None
+            for one look at all runs.
+        ids: Names of the records of each run, of which none may be in two; None for no names.
         confidence: In (0, 1).
+        design: How membership was decided, as for `audit_one_run`.
+        seed: Run i plays a game, and orders ties, with seed + i.
 
     Raises:
-        ValueError: As for `combine_runs`, or a design that tests another adjacency than the curve
+        ValueError: No run, a record or scores in two runs, counts that fair coins would not give,
+            more examples than planned, or a design that tests another adjacency than the curve
             has.
 
     Source:

@@ -258,7 +258,10 @@ def _delta(delta: float | None, method: str, size: int) -> float:
 def _relative(
     mean_train: float, std_train: float, mean_other: float, std_other: float
 ) -> tuple[float, float]:
-    """Gap of the means and ratio of the standard deviations, in units of the members."""
+    """Gap of the means, others less training records, and ratio of the standard deviations, both
+    in standard deviations of the training records; a ValueError for a ratio that floats do not
+    hold.
+    """
     ratio = float(std_other) / float(std_train)
     if not 1e-300 < ratio < 1e300:
         raise ValueError(
@@ -276,7 +279,21 @@ def _parametric(
     interval_method: str | None,
     seed: int,
 ) -> tuple[BestThreshold, Interval | None, tuple[NormalFit, NormalFit]]:
-    """Epsilon* of the normals fitted to the transformed losses, with its threshold as a loss."""
+    """Epsilon* of the normals that are fitted to the transformed losses.
+
+    Args:
+        train, population: Losses, shapes (n,) and (m,).
+        delta: In (0, 1/2).
+        confidence, interval_method: Of the interval; both None for none.
+        seed: Of the resamples of a "bca" interval.
+
+    Returns:
+        Where Epsilon* is attained, its threshold as a loss; the interval, nats, or None; and the
+        fits of both sets.
+
+    Raises:
+        ValueError: Equal losses, too few for an interval, or resamples that "bca" cannot correct.
+    """
     smallest = float(min(train.min(), population.min()))
     scale = float(max(train.max(), population.max())) - smallest
     if not 0 < scale < math.inf:
@@ -331,13 +348,24 @@ def _empirical(
     interval_method: str | None,
     seed: int,
 ) -> tuple[BestThreshold, Interval | None]:
-    """Epsilon* of the empirical distributions, rates in `EMPIRICAL_RANGE`."""
+    """Epsilon* of the empirical distributions, rates in `EMPIRICAL_RANGE`.
+
+    Args:
+        train, population: Losses, shapes (n,) and (m,).
+        delta: In [0, 1).
+        confidence, interval_method: Of the interval, "band" or "bca"; both None for none.
+        seed: Of the resamples of a "bca" interval.
+
+    Returns:
+        Where Epsilon* is attained, and the interval, nats, or None.
+    """
     low, high = EMPIRICAL_RANGE
     best = best_empirical_threshold(train, population, delta, low=low, high=high)
     interval = None
     if confidence is not None and interval_method == "band":
         interval = intervals.band_interval(train, population, delta, confidence, low=low, high=high)
     elif confidence is not None:
+        # Ranks among all losses, from 0: Epsilon* depends on the order of the losses alone.
         ranks = np.unique(np.concatenate([train, population]), return_inverse=True)[1].astype(
             np.float64
         )

@@ -19,6 +19,7 @@ EMPIRICAL_RANGE = (0.001, 0.999)
 TERMS = ("TPR/FPR", "TNR/FNR", "FNR/TNR", "FPR/TPR")
 """The four ratios of Definition 2, each with delta taken off its numerator."""
 
+# Points of the grid over all thresholds, points of each finer one, and number of the finer ones.
 _FIRST_GRID, _ZOOM_GRID, _ZOOMS = 129, 17, 9
 
 
@@ -193,8 +194,13 @@ def _normal_threshold(
 def best_empirical_threshold(
     train: FloatArray, population: FloatArray, delta: float, *, low: float, high: float
 ) -> BestThreshold:
-    """Epsilon* of two samples over thresholds with both rates in (low, high); without one,
-    clipped.
+    """Epsilon* of two samples, over the thresholds whose rates all lie in (low, high).
+
+    Args:
+        train, population: Losses, shapes (n,) and (m,).
+        delta: In [0, 1).
+        low, high: Rates that count, ends excluded; where no threshold has such rates, all
+            thresholds count with rates clipped to these.
     """
     # Each distinct loss is a threshold. Stable sorting merges two sorted runs in one pass, so this
     # is close to the cost of two sorts.

@@ -18,8 +18,9 @@ from paperlib.core.checks import FloatArray, check_confidence, check_delta, chec
 from paperlib.core.scores import MembershipScores
 from paperlib.words.many_runs import JEFFREYS_PRIOR, bayesian_claim, bayesian_headline
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)  # of each piece of the integral
 _TAILS = np.concatenate([10.0 ** np.arange(-16, -1), np.linspace(0.1, 0.9, 17)])
+# Quantiles of both posteriors at which the integral is cut, close together at the tails.
 _BREAKS = np.concatenate([_TAILS, 1 - 10.0 ** np.arange(-2, -13, -1.0)])
 
 
@@ -64,6 +65,7 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
     quantiles = betaincinv(a1, b1, _BREAKS)
     # The rates at which the least false-negative rate, below, passes a quantile: its inverse.
     bends = np.maximum(whole - ratio * quantiles, (whole - quantiles) / ratio)
+    # And those at which the least rate itself has a kink, and reaches 0.
     bends = np.append(bends, [whole / (1 + ratio), whole])
     inside = np.clip(np.concatenate([betaincinv(a0, b0, _BREAKS), bends]), 0.0, 1.0)
     # Integrate over u = posterior CDF of the false-positive rate: no endpoint singularity.
@@ -77,7 +79,16 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
 
 
 def posterior_quantile(probability: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
-    """Posterior quantile of epsilon, nats, at least 0, rounded down by less than 1e-9."""
+    """Posterior quantile of epsilon, nats, at least 0, rounded down by less than 1e-9.
+
+    Args:
+        probability: In (0, 1).
+        counts: Errors of one fixed test, one training run for each score.
+        delta: In [0, 1).
+
+    Raises:
+        ValueError: A delta outside [0, 1).
+    """
 
     def below(epsilon: float) -> bool:
         return posterior_cdf(epsilon, counts, delta=delta) < probability

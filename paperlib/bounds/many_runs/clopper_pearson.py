@@ -103,8 +103,8 @@ def upper_rates(
     members: ArrayLike,
     confidence: float,
 ) -> tuple[Any, Any]:
-    """Upper bounds on both error rates, in [0, 1], which hold together at ``confidence``; counts of
-    any shape, everything broadcasts.
+    """Upper bounds on the false-positive and the false-negative rate, in [0, 1], which hold
+    together at ``confidence``; counts of any shape, everything broadcasts.
 
     Raises:
         ValueError: ``confidence`` outside (0, 1).
@@ -274,6 +274,15 @@ def clopper_pearson_epsilon(
         ``1 - confidence``: each rate has a one-sided interval at half the error, and both
         directions of the definition use the same two ends.
 
+    Args:
+        false_positives: Non-members called members, of ``nonmembers``.
+        false_negatives: Members called non-members, of ``members``.
+        delta: In [0, 1).
+        confidence: In (0, 1).
+
+    Returns:
+        Nats, 0 or more.
+
     Raises:
         ValueError: ``confidence`` or ``delta`` out of range.
 
@@ -303,6 +312,9 @@ def audit_clopper_pearson(
         observed: One score per training run, or the error counts of a fixed test.
         threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random
             half.
+        delta: Of (epsilon, delta)-DP, in [0, 1).
+        confidence: In (0, 1).
+        seed: Of that half.
         adjacency: "add/remove" if the other runs were trained without the target record, "replace"
             if they were trained with another one in its place: epsilon is then that of a
             replacement, up to twice the epsilon for adding or removing one record.

@@ -47,6 +47,20 @@ def gaussian_dp_mu(
 ) -> Any:
     """Lower bound on mu of mu-Gaussian DP from error counts, 0 below chance; everything
     broadcasts.
+
+    Guarantee:
+        Exceeds the mu of a mu-GDP training with probability at most ``1 - confidence``.
+
+    Args:
+        false_positives: Non-members called members by one fixed test, of ``nonmembers``.
+        false_negatives: Members called non-members, of ``members``.
+        confidence: In (0, 1).
+
+    Raises:
+        ValueError: ``confidence`` outside (0, 1).
+
+    Source:
+        Nasr et al. (2023), "Tight auditing of differentially private machine learning", section 4.
     """
     x, y = upper_rates(false_positives, nonmembers, false_negatives, members, confidence)
     mu: FloatArray = np.asarray(-ndtri(x) - ndtri(y), float)

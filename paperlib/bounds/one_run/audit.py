@@ -100,13 +100,27 @@ def one_run_epsilon(
 ) -> Any:
     """Smallest epsilon that one training run does not refute, nats, rounded down; broadcasts.
 
-    Arguments, errors and source are those of `one_run_p_value`, which is inverted; closed form at
-    delta = 0.
+    It inverts `one_run_p_value`; closed form at delta = 0.
 
     Guarantee:
         With each of ``total`` examples included by its own fair coin, exceeds the epsilon of
         (epsilon, delta)-DP training with probability at most ``1 - confidence``, for guess
         counts fixed in advance. Add/remove adjacency.
+
+    Args:
+        correct: Right guesses, whole numbers from 0 to ``guesses``.
+        guesses: Guesses made, abstentions excluded.
+        total: Audit examples, abstentions included; needed if ``delta > 0``.
+        delta: In [0, 1).
+        confidence: In (0, 1).
+        delta_term: "published" or "sharp", as for `one_run_p_value`.
+        sides: 1 if every guess is "member", or every guess "non-member".
+
+    Raises:
+        ValueError: A count is out of range, or ``total`` is missing.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), Theorem 5.2 and Appendix D.
 
     >>> round(float(one_run_epsilon(90, 100)), 6)
     1.630823
@@ -320,9 +334,11 @@ def audit_one_run(
 
 
 def search_fields(best: ThresholdBound, scores: MembershipScores) -> dict[str, Any]:
-    """The fields of a `OneRunResult` that tell where a search found its bound."""
-    path, reached = best.path, best.at
-    on_curve = best.shown()
+    """The fields of a `OneRunResult`, by name, that tell where a search on these scores found its
+    bound: epsilon (nats), counts, thresholds, rates and the curve.
+    """
+    path, reached = best.path, best.at  # stopping points, and the one with the bound
+    on_curve = best.shown()  # positions of the points that are drawn
     false_members = path.as_member[reached] - path.true_members[reached]
     return {
         "epsilon": best.epsilon,

@@ -27,13 +27,14 @@ from paperlib.core.options import Design
 from paperlib.core.results import AuditResult
 from paperlib.words import designs
 
-IMPLAUSIBLE = 1e-6
-DOUBTFUL = 0.01
+IMPLAUSIBLE = 1e-6  # chance of counts, under fair coins, below which they are refused
+DOUBTFUL = 0.01  # chance of counts below which they are warned of
 _SELDOM = 0.1  # chance of equal counts, under fair coins, below which they are remarked upon
 
 
 def fair_coin_p_value(members: int, nonmembers: int) -> float:
-    """Two-sided probability of a split at least this uneven under fair coins.
+    """Two-sided probability, under fair coins, of a split at least as uneven as that into
+    ``members`` and ``nonmembers``, numbers of examples.
 
     >>> fair_coin_p_value(500, 500)
     1.0
@@ -43,8 +44,8 @@ def fair_coin_p_value(members: int, nonmembers: int) -> float:
 
 
 def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, ...]:
-    """Doubts about the coins of an audit, from its counts alone; none about coins that the audit
-    drew.
+    """Warnings that fair coins seldom give these numbers of members and non-members, too uneven or
+    equal; none about coins that the audit drew itself (design "game").
     """
     if design == "game":
         return ()
@@ -53,6 +54,7 @@ def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, .
     if chance < DOUBTFUL:
         bound = float(epsilon_from_counts(larger, total, 0.05))
         return (designs.uneven_counts(members, nonmembers, chance, bound),)
+    # Chance of equal counts: total over total / 2, divided by 2^total.
     equal = exp(lgamma(total + 1) - 2 * lgamma(total / 2 + 1) - total * log(2))
     if design == "randomized" and members == nonmembers and equal < _SELDOM:
         return (designs.equal_counts(equal),)

@@ -24,7 +24,10 @@ def near_counts_p_value(sizes: Sequence[tuple[int, int]]) -> float:
     two of them, which have a fifth of the chance.
 
     Args:
-        sizes: Members and non-members of each run, two runs or more.
+        sizes: Numbers of members and non-members of each run.
+
+    Returns:
+        In (0, 1]; 1 for fewer than two runs.
 
     >>> near_counts_p_value([(205, 195), (205, 194), (204, 195)]) < 0.05
     True
@@ -41,7 +44,8 @@ def near_counts_p_value(sizes: Sequence[tuple[int, int]]) -> float:
 
 
 def _pair_p_value(first: tuple[int, int], second: tuple[int, int]) -> float:
-    """Chance that two runs are as close as these, or closer.
+    """Chance that two runs, each its numbers of members and non-members, are as close as these, or
+    closer.
 
     Members of the one and non-members of the other are together binomial of all examples, and half
     of these where the runs are as far from even as each other.
@@ -54,12 +58,13 @@ def _pair_p_value(first: tuple[int, int], second: tuple[int, int]) -> float:
 
 
 def _p_value_of_all(sizes: Sequence[tuple[int, int]]) -> float:
-    """Bound on the chance that all runs are as close together as these, by their squared distances
-    from the mean.
+    """Bound on the chance that all runs are as close together as these, by a chi-squared law of
+    their squared distances from the mean; ``sizes`` as for `near_counts_p_value`.
 
     Those of the smallest run alone would be closer than those of all (Anderson's inequality). Half
     of the diagonal of a cell is added to the radius, since counts are whole numbers.
     """
+    # Members beyond half of the examples, in each run.
     uneven = np.array([(members - nonmembers) / 2 for members, nonmembers in sizes])
     radius = sqrt(float(((uneven - uneven.mean()) ** 2).sum())) + sqrt(len(sizes)) / 2
     variance = min(sum(run) for run in sizes) / 4
@@ -67,8 +72,8 @@ def _p_value_of_all(sizes: Sequence[tuple[int, int]]) -> float:
 
 
 def share_stretches(first: Flags, second: Flags) -> bool:
-    """Whether two runs have most stretches of sides in common, as one run has from which rows were
-    lost, in whatever unit its scores are.
+    """Whether two runs have most stretches of sides in common, at least 20 and half of those of
+    the run with fewer: as one run has from which rows were lost, in whatever unit its scores are.
 
     Args:
         first, second: Of each run, in the order of its scores, whether the side changes from one

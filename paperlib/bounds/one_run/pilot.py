@@ -82,7 +82,9 @@ class AttackLaw:
     ties: Ties = field(default=NO_TIES)
 
     def draw(self, members: int, nonmembers: int, rng: np.random.Generator) -> MembershipScores:
-        """Scores of one audit, ranks as shares of all."""
+        """Scores of one audit with so many members and non-members: the ranks, in [0, 1), as shares
+        of all examples, equal where the attack gives one score.
+        """
         member = self._draw(
             members, self.shift, self.spread, self.top.member, self.bottom.member, rng
         )
@@ -98,7 +100,9 @@ class AttackLaw:
     def _draw(
         count: int, mean: float, spread: float, top: float, bottom: float, rng: np.random.Generator
     ) -> FloatArray:
-        """Normal values of one side, the shares ``top`` and ``bottom`` of them in its blocks."""
+        """Values of one side, shape (count,): normal ones with this mean and standard deviation,
+        and the shares ``top`` and ``bottom`` of them far above and far below all others.
+        """
         values = rng.normal(mean, spread, count)
         chance = rng.random(count)
         # Beyond all normal values, in random order within its block.
@@ -171,7 +175,9 @@ class _RankedPilot:
         return int(self.member.sum() + self.nonmember.sum())
 
     def fit(self, state: "_State") -> float:
-        """Log probability of the memberships given the ranks; -inf where blocks leave no bulk."""
+        """Log likelihood of a state of the walk: of the memberships given the ranks, nats, up to a
+        constant; -inf where blocks leave no bulk.
+        """
         law = state.law(NO_TIES)
         # Blocks that take more than 99 % of a class leave no normal bulk to fit.
         members_in_bulk = 1 - law.top.member - law.bottom.member
@@ -278,7 +284,7 @@ def _prior_ends(size: int) -> FloatArray:
 
 def _moved(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_State, float]:
     """A state with about half of the numbers moved by one random scale, and the log ratio of its
-    prior density to that of the present state.
+    prior density to that of the present state; ``ends`` as for `_log_prior`.
     """
     scale = 10 ** rng.uniform(*_MOVE_SCALES)
     moves = rng.normal(size=6) * (rng.random(6) < 0.5) * scale * _UNITS
@@ -288,7 +294,8 @@ def _moved(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_
 
 def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_State, float]:
     """A state with one part drawn from the prior, and half of the time with another shift; and the
-    log ratio that a Metropolis step compares.
+    log ratio of prior and proposal densities, to those of the present state, that a Metropolis step
+    adds to the likelihood. ``ends`` as for `_log_prior`.
     """
     drawn_part = int(rng.integers(3))  # spread, top or bottom
     numbers, used = state.numbers.copy(), state.used.copy()
@@ -301,8 +308,13 @@ def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple
 
 
 def laws_of_pilot(pilot: MembershipScores, draws: int, *, seed: int) -> list[AttackLaw]:
-    """``draws`` laws that a pilot of at least 20 of each class leaves open, drawn by how likely it
-    makes them; a ValueError for a smaller pilot.
+    """Laws that a pilot's scores leave open, ``draws`` of them, each as likely as the others.
+
+    They are drawn from the posterior by a Metropolis walk of 18,000 steps after its burn-in, evenly
+    along it; ``seed`` is that of the walk.
+
+    Raises:
+        ValueError: A pilot of fewer than 20 members or non-members.
     """
     fewest = min(pilot.member.size, pilot.nonmember.size)
     if fewest < SMALLEST_PILOT:

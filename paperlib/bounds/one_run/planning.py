@@ -99,6 +99,8 @@ def plan_audit(
 
     Args:
         m: Planned number of audit examples, 2 to 10 million; or give ``epsilon``.
+        delta: Of (epsilon, delta)-DP, in [0, 1).
+        confidence: Of the audit, in (0, 1).
         epsilon: Epsilon to be shown, nats, above 0: the smallest m is sought, to 2 %, with which a
             share ``power`` of audits shows it.
         power: Chance that an audit shows what is planned, in [0.5, 0.99].
@@ -197,7 +199,9 @@ def _refusals(attack: float | MembershipScores | None) -> tuple[Refusal, ...]:
 def _warnings(
     attack: float | MembershipScores | None, audits: list[SimulatedAudit]
 ) -> tuple[str, ...]:
-    """Whether the pilot saw too little of the guesses that give the simulated audits' bounds."""
+    """A warning where the pilot saw too little of the guesses that give the simulated audits'
+    bounds: fewer than 30 of its examples are guessed there, or none wrong. None without a pilot.
+    """
     above_zero = [audit for audit in audits if audit.epsilon > 0]
     if not isinstance(attack, MembershipScores) or not above_zero or reversed_direction(attack):
         return ()
@@ -205,5 +209,6 @@ def _warnings(
     wrong = float(np.median([audit.wrong for audit in above_zero]))
     if guessed * len(attack) >= _SUPPORT and wrong * len(attack) >= 1:
         return ()
+    # Examples that a pilot needs for both; None: with no wrong guess no number is enough.
     enough = max(_SUPPORT / guessed, 1 / wrong) if wrong > 0 else None
     return (words.thin_pilot(guessed, wrong, len(attack), enough),)

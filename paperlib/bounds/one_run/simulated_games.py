@@ -31,19 +31,27 @@ class StoppingPoints:
 
 
 class _End:
-    """One end of the scores of all games: `EndOfScores`, with a row for each game.
+    """One end of the scores of all games, from which one membership is guessed.
 
-    The games' values, shape (games, n), stand with this end first, and so do the flags ``right``
-    that say whether a guess from here is right. A position is a number of examples from this end.
+    A position is a number of examples from this end. An edge is a position at which no block of
+    tied scores is cut.
+
+    Attributes:
+        right: Whether a guess about each example is right, shape (games, n), this end first.
+        row: Numbers of the games, 0, 1, 2, ..., to index by.
+        position: Examples of each game that this end has revealed, shape (games,).
+        edge_before, edge_after: For each position, the last edge at or before it and the first at
+            or after it, shape (games, n + 1).
     """
 
     def __init__(self, values: FloatArray, right: Flags) -> None:
+        """Take the scores, this end first, and whether guesses are right, both (games, n)."""
         games, n = right.shape
         self.right = right
         self.row: IntArray = np.arange(games, dtype=np.int64)
-        self.position = np.zeros(games, dtype=np.int64)  # of the first example not yet revealed
+        self.position = np.zeros(games, dtype=np.int64)
         self._positions: IntArray = np.arange(n + 1, dtype=np.int64)
-        right_before = np.zeros((games, n + 1))
+        right_before = np.zeros((games, n + 1))  # right guesses among the first 0, 1, 2, ...
         np.cumsum(right, axis=1, out=right_before[:, 1:])
         changes = values[:, 1:] != values[:, :-1]
         if changes.all():  # no scores are tied: each position is an edge
@@ -52,7 +60,6 @@ class _End:
             return
         is_edge = np.ones((games, n + 1), dtype=bool)
         is_edge[:, 1:-1] = changes
-        # Of each position: the last edge of a tied block at or before it, the first at or after it.
         self.edge_before = np.maximum.accumulate(np.where(is_edge, self._positions, 0), axis=1)
         edge_after: IntArray = np.where(is_edge, self._positions, n)
         self.edge_after = np.minimum.accumulate(edge_after[:, ::-1], axis=1)[:, ::-1]
@@ -84,8 +91,9 @@ class _End:
         return taken
 
     def recent_share(self) -> tuple[FloatArray, FloatArray]:
-        """Share of right ones among the recent guesses, with half a guess of each kind added, and
-        its variance.
+        """Share of right ones among the recent guesses of each game, with half a guess of each kind
+        added, and its variance, both of shape (games,); the last 60 guesses are recent, or a
+        quarter of them where that is more.
         """
         recent = np.minimum(self.position, np.maximum(WINDOW, self.position // 4))
         right = self._right_before[self.row, self.position]
@@ -95,7 +103,10 @@ class _End:
 
 
 def play_ends(values: FloatArray, members: Flags, total: int) -> StoppingPoints:
-    """The stopping points of the adaptive guesses of many games.
+    """The stopping points of the adaptive guesses of many games, as `reveal` plays one.
+
+    In each turn both ends reveal the coins that they have credit for, and bet on them where they
+    were favoured; then an end that bets gets more credit, and the other a tenth of it, for looks.
 
     Args:
         values: Scores of each game, highest first, shape (games, n).
@@ -104,9 +115,9 @@ def play_ends(values: FloatArray, members: Flags, total: int) -> StoppingPoints:
     """
     games, n = members.shape
     ends = (_End(values, members), _End(values[:, ::-1], ~members[:, ::-1]))
-    credit = np.full((2, games), float(first_credit(total)))
-    betting = np.zeros((2, games), dtype=bool)
-    bets: list[IntArray] = []
+    credit = np.full((2, games), float(first_credit(total)))  # coins that each end may reveal
+    betting = np.zeros((2, games), dtype=bool)  # at first both ends only look
+    bets: list[IntArray] = []  # rows: turn, side, game, first position, number of examples
     turn = 0
     while True:
         for side, end in enumerate(ends):
@@ -124,6 +135,7 @@ def play_ends(values: FloatArray, members: Flags, total: int) -> StoppingPoints:
             break
         betting = _favoured(ends)
         rates = np.where(betting | ~betting.any(axis=0), 1.0, 1 / LOOK_EVERY)
+        # Coins that must be given out before some end can take its next tied block.
         sizes = np.array([ends[side].next_size(n - ends[1 - side].position) for side in (0, 1)])
         needed = ((sizes - credit) / rates).min(axis=0)
         credit += np.maximum(1.0 + revealed // GROWTH, needed) * rates
@@ -132,7 +144,10 @@ def play_ends(values: FloatArray, members: Flags, total: int) -> StoppingPoints:
 
 
 def _favoured(ends: tuple[_End, _End]) -> NDArray[np.bool_]:
-    """Which end bets next in each game, shape (2, games): `favoured`."""
+    """Which ends bet next in each game, shape (2, games): the one that was right most often of
+    late, if more often than by chance, and with it the other where it is hardly worse or has not
+    guessed yet.
+    """
     recent: FloatArray = np.array([end.recent_share() for end in ends])
     share, variance = recent[:, 0], recent[:, 1]
     has_guessed = np.array([end.position > 0 for end in ends])
@@ -146,13 +161,17 @@ def _favoured(ends: tuple[_End, _End]) -> NDArray[np.bool_]:
 
 
 def _stopping_points(ends: tuple[_End, _End], bets: IntArray) -> StoppingPoints:
-    """The stopping points of bets: turn, side, game, first position and number of examples of each,
-    shape (5, bets).
+    """The stopping points of bets, game by game.
+
+    Args:
+        ends: Whether guesses are right, and the edges of tied blocks.
+        bets: Turn, side, game, first position and number of examples of each, shape (5, bets).
     """
+    # One entry for each example that is bet on, in place of one for each bet.
     sizes = bets[4]
     turn, side, game, start = np.repeat(bets[:4], sizes, axis=1)
     within: IntArray = np.arange(turn.size, dtype=np.int64)
-    within -= np.repeat(np.cumsum(sizes) - sizes, sizes)
+    within -= np.repeat(np.cumsum(sizes) - sizes, sizes)  # number of each within its bet
     position = start + within
     is_right = np.where(side == 0, ends[0].right[game, position], ends[1].right[game, position])
     edge = np.where(
@@ -168,6 +187,7 @@ def _stopping_points(ends: tuple[_End, _End], bets: IntArray) -> StoppingPoints:
     right_before: IntArray = np.append(0, np.cumsum(is_right[order]))
     correct = right_before[1:] - right_before[first]
     guesses = index + 1 - first
+    # A tied block ends where any of these change; -1 ends the last one.
     blocks = np.stack([game, turn[order], block_end[order], side[order]])
     stop = np.diff(blocks, append=-1).any(axis=0)
     return StoppingPoints(game[stop], correct[stop], guesses[stop])

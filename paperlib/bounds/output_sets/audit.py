@@ -29,7 +29,7 @@ from paperlib.words.one_run import (
     output_set_headline,
 )
 
-_SHARED = 0.5
+_SHARED = 0.5  # of the evaluation scores, above which they are taken for the selection scores
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,8 +92,11 @@ def audit_output_set(
         method: "optimal" (level set of the estimated log-ratio), "whole" (guess everywhere),
             "top_bottom" (highest and lowest scores) or "dp_sniper" (threshold on a logistic
             posterior).
-        design: As in `audit_one_run`, like delta and confidence; "game" draws from the evaluation
-            scores.
+        delta: Of (epsilon, delta)-DP, in [0, 1).
+        confidence: In (0, 1).
+        design: How membership was decided, as in `audit_one_run`; "game" draws from the evaluation
+            scores by ``seed``.
+        rule: Settings of the choice.
 
     Raises:
         ValueError: The evaluation counts cannot come from fair coins, or the two sets share scores.

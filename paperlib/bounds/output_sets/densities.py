@@ -13,7 +13,7 @@ from paperlib.core.checks import check_vector
 
 _STEP = 8.0  # grid points per bandwidth
 _MARGIN = 6.0  # bandwidths kept free at each end of the grid
-_MAX_GRID = 2**20
+_MAX_GRID = 2**20  # points
 _RELIABLE = 1e-9  # density, relative to the peak, below which the FFT's rounding shows
 _PEAK_SHARE = 0.01  # of the highest peak: the floor of densities, or, where that is lower,
 _FLOOR_SAMPLES = 2.0  # so many kernels' height; both chosen
@@ -128,8 +128,16 @@ def estimate_ratio(
     floor: float | None = None,
     min_density: float | None = None,
 ) -> RatioEstimate:
-    """Estimate log p/q from scores, shape (k,), so that a thin tail of one sample cannot look
+    """Estimate log p/q, p being the members' density, so that a thin tail of one sample cannot look
     certain.
+
+    Args:
+        x: Scores, shape (k,).
+        is_member: Their membership, shape (k,).
+        floor: Share of the highest peak, in (0, 1), to which lower densities are raised; None: the
+            lower of 0.01 and two kernels' height.
+        min_density: Density, per unit of the score, below which the ratio is not used (the paper's
+            rule) in place of the floor; None for the floor.
 
     Raises:
         ValueError: Fewer than 2 scores of members, or of non-members.
@@ -177,7 +185,9 @@ def _floored(p: FloatArray, q: FloatArray, least: float) -> FloatArray:
 
 
 def _left_out(density: FloatArray, is_own_class: NDArray[np.bool_], height: float) -> FloatArray:
-    """Density at samples of its own class without their own kernel."""
+    """Density at samples, shape (k,), without the kernel that each of its own class adds, of this
+    ``height``; that of the other samples is kept.
+    """
     count = int(is_own_class.sum())
     return np.where(is_own_class, np.maximum(density - height, 0.0) * count / (count - 1), density)
 
@@ -190,7 +200,7 @@ def _carried(pair: DensityPair, least: float) -> FloatArray:
     """
     ratio = _floored(pair.member, pair.nonmember, least)
     sound = np.flatnonzero(np.minimum(pair.member, pair.nonmember) >= least)
-    if not sound.size:
+    if not sound.size:  # nowhere both: the first and the last ratio that is not 0 go on outwards
         nonzero = np.flatnonzero(ratio != 0)
         if nonzero.size:
             ratio[: nonzero[0]], ratio[nonzero[-1] :] = ratio[nonzero[0]], ratio[nonzero[-1]]

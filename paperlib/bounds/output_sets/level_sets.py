@@ -16,14 +16,14 @@ from paperlib.core.options import Sides
 Density = Callable[[FloatArray], ArrayLike]
 Mask = NDArray[np.bool_]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
-_FIRST_CELLS = 4096
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)  # of each cell of the quadrature
+_FIRST_CELLS = 4096  # before any is halved
 _CELL_MASS = 1 / 4096  # cells with more mass are halved
 _ROUNDS = 12  # of halving such cells, at most
 _HALVINGS = 24  # of the cell at a finite end
 _PLATEAU = 1e-9  # a level this close below a flat stretch of the log-ratio takes all of it
 _LEAST_DENSITY = 1e-280  # below, ratios of densities are rounding noise
-_MASS_ALLOWED = (0.9, 1.001)
+_MASS_ALLOWED = (0.9, 1.001)  # of a density on the support
 _REACH = 64  # node levels on each side of the best that bracket the stationary one
 
 
@@ -101,7 +101,7 @@ def overlap(first: Intervals, second: Intervals) -> Intervals:
 
 
 def count_guesses(output_set: OutputSet, scores: MembershipScores) -> tuple[int, int]:
-    """Right guesses and guesses made by an output set on scores."""
+    """Numbers of right guesses and of guesses made by an output set on scores."""
     member, nonmember = output_set.guess(scores.member), output_set.guess(scores.nonmember)
     correct = int((member == 1).sum() + (nonmember == -1).sum())
     return correct, int((member != 0).sum() + (nonmember != 0).sum())
@@ -129,6 +129,7 @@ def optimal_output_set(
         p: Density of the member scores, and ``q`` of the nonmember ones; maps an array to one of
             its shape.
         m: Scores drawn from each density, at least 1.
+        confidence: Of the bound that the objective stands for, in (0, 1).
         support: Ends of the line; either may be infinite. An interval which reaches a finite
             end goes on to infinity if a density is still positive beyond it.
         guess: "both", or "members": only "member" is guessed, as PANORAMIA's tests must, on a
@@ -151,8 +152,15 @@ def optimal_output_set(
 
 
 def optimal_set_on(line: "Line", m: int, confidence: float = 0.95) -> OutputSet:
-    """`optimal_output_set` of two densities on cells that are laid already, for ``m`` examples; its
-    errors.
+    """The set of the largest auditing objective for two densities on cells that are laid already.
+
+    Args:
+        line: Both densities, and whether "member" alone is guessed.
+        m: Scores drawn from each density, at least 1.
+        confidence: In (0, 1).
+
+    Raises:
+        ValueError: ``m`` or ``confidence`` out of range.
     """
     m = int(check_counts("m", m, minimum=1))
     penalty = 2 * math.log(1 / (1 - check_confidence(confidence))) / m
@@ -170,9 +178,16 @@ def optimal_set_on(line: "Line", m: int, confidence: float = 0.95) -> OutputSet:
 
 
 def objective_of(mass: float, right: float, *, m: int, confidence: float = 0.95) -> float:
-    """The auditing objective (equation 4, as printed) of p + q mass and max(p, q) mass, in nats, or
-    -inf.
+    """The auditing objective of a set (equation 4, as printed), nats; -inf where the sampling error
+    exceeds the accuracy.
+
+    Args:
+        mass: Mass of p + q in the set, in (0, 2].
+        right: Mass of max(p, q) in it.
+        m: Scores drawn from each density.
+        confidence: In (0, 1).
     """
+    # y, the accuracy less its sampling error, is what the guesses show surely; then its log-odds.
     y = right / mass - math.sqrt(2 * math.log(1 / (1 - confidence)) / (m * mass))
     return math.log(y / (1 - y)) if y > 0 else -math.inf
 
@@ -192,7 +207,7 @@ class Line:
     members_only: bool = False  # guess "member" alone: the level is log p/q, not its absolute value
 
     def ratio_at(self, x: FloatArray) -> FloatArray:
-        """log p/q at any points, nats."""
+        """log p/q at any points, nats, same shape as ``x``."""
         return log_ratio(np.asarray(self.p(x), float), np.asarray(self.q(x), float))
 
     @property
@@ -219,13 +234,15 @@ class Line:
         return intervals_of(cuts, inside, self.ends)
 
     def measure(self, tau: float) -> tuple[float, float]:
-        """Mass of p + q and of max(p, q) on the level set."""
+        """Mass of p + q and of max(p, q) on the set of the level ``tau``, nats."""
         cuts = np.array(self.level_set(tau), float).reshape(-1, 2)
         mass, right = self._cumulative(np.clip(cuts, self.edges[0], self.edges[-1]))
         return float((mass[:, 1] - mass[:, 0]).sum()), float((right[:, 1] - right[:, 0]).sum())
 
     def _cumulative(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mass of p + q and of max(p, q) below each point: whole cells, then a part of one."""
+        """Mass of p + q and of max(p, q) below each point, both of the shape of ``x``: that of
+        whole cells, and of the last one up to the point.
+        """
         cell = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, self.edges.size - 2)
         nodes, weights = _nodes(self.edges[cell].ravel(), x.ravel())
         p, q = np.asarray(self.p(nodes), float), np.asarray(self.q(nodes), float)
@@ -274,6 +291,8 @@ def line_of(
                 "give a support that holds its mass and is not very much wider"
             )
     # Cells at the ends in which the densities are too small to divide say nothing about the ratio.
+    # Where such a cell is left out, or a density goes on beyond the support, an interval that
+    # reaches this end goes on to infinity.
     solid = np.flatnonzero((values[0] + values[1]).min(axis=1) > _LEAST_DENSITY)
     keep = slice(int(solid[0]), int(solid[-1]) + 1)
     left, right = (value[keep] for value in values)
@@ -350,7 +369,9 @@ def _halved(width: float) -> FloatArray:
 
 
 def _refined(p: Density, q: Density, edges: FloatArray) -> FloatArray:
-    """Halve cells until each holds little mass."""
+    """The edges, rising, of cells that are halved until each holds little mass of p + q, or twelve
+    times.
+    """
     for _ in range(_ROUNDS):
         x, weights = _nodes(edges[:-1], edges[1:])
         heavy = (weights * (_evaluate("p", p, x) + _evaluate("q", q, x))).sum(axis=1) > _CELL_MASS
@@ -388,6 +409,9 @@ def best_level(line: Line, penalty: float) -> float:
 
     Args:
         penalty: 2 ln(1 / beta) / m, the weight of the sampling error of m examples.
+
+    Returns:
+        The level, nats.
     """
     # The best of all node levels first; then the level at which more mass neither gains nor loses:
     # with right = accuracy * mass, the derivative by mass is 0 where
@@ -403,15 +427,16 @@ def best_level(line: Line, penalty: float) -> float:
     best, ordered = int(np.argmax(value)), level[order]
 
     def value_at(tau: float) -> float:
+        """What is maximised, of the set of a level."""
         mass, right = line.measure(tau)
         return right / mass - math.sqrt(penalty / mass)
 
     def gain_of_less(tau: float) -> float:
-        # Positive where the set gains by a higher level, by leaving out what lies at tau.
+        """Above 0 where the set gains by a higher level, by leaving out what lies at tau."""
         mass, right = line.measure(tau)
         return right / mass - 0.5 * math.sqrt(penalty / mass) - 1 / (1 + math.exp(-tau))
 
-    at_whole = best + _REACH >= ordered.size
+    at_whole = best + _REACH >= ordered.size  # the bracket reaches down to guessing everywhere
     if at_whole and gain_of_less(0.0) <= 0:
         return 0.0
     # Where the ratio is flat or jumps, the levels beside the best one are tried as well.

@@ -27,8 +27,13 @@ def rank_limit_of_detection(
 
     Args:
         set_sizes: Candidates per set with the true one, shape (m,), at least 2.
-        margins, delta, confidence: As in `audit_ranks`.
-        epsilon, power, simulations: As in `limit_of_detection`.
+        margins: Confidence of the attack in each set, shape (m,), of which the order alone counts;
+            None where every set is guessed.
+        delta, confidence: Of the audit: in [0, 1), and in (0, 1).
+        epsilon: What the bound must exceed to count as shown, nats.
+        power: Share of the audits that must show it, in (0, 1).
+        simulations: Audits simulated for each number of identifiers tried.
+        seed: Of the simulated audits.
 
     Raises:
         ValueError: A value out of range, or not one margin for each set.

@@ -65,6 +65,7 @@ def audit_places(
             non-members, shape (n (k - 1),): the k - 1 others of the first text, then those of the
             second, and so on.
         delta: Delta of the privacy that is tested by the epsilon, in [0, 1).
+        confidence: Of the test, and of the epsilon by itself, in (0, 1).
 
     Raises:
         ValueError: Arrays in place of `MembershipScores`, fewer than 5 texts, or others that are
@@ -114,7 +115,12 @@ def audit_places(
 
 
 def by_text(scores: MembershipScores) -> FloatArray:
-    """Scores with a row for each text, its published version first; higher means used."""
+    """Scores with a row for each text, its published version first, shape (texts, versions); higher
+    means used.
+
+    Raises:
+        ValueError: Fewer than 5 texts, or others that are not as many for each text.
+    """
     oriented = scores.oriented()
     texts, others = oriented.member.size, oriented.nonmember.size
     if texts < FEWEST_TEXTS:
@@ -128,9 +134,12 @@ def by_text(scores: MembershipScores) -> FloatArray:
 
 def place_p_values(scores: MembershipScores) -> tuple[float, float]:
     """Exact p-values of the sum of places of the published versions: of places as good as these or
-    better, and of places as bad or worse.
+    better, and of places as bad or worse; both in (0, 1].
 
     Tied versions share their mean place; the law is that of the draws given all scores.
+
+    Raises:
+        ValueError: Fewer than 5 texts, or others that are not as many for each text.
 
     >>> losses = MembershipScores(np.zeros(5), np.ones(15), higher_means_member=False)
     >>> round(4**5 * place_p_values(losses)[0], 6)
@@ -152,8 +161,9 @@ def place_p_values(scores: MembershipScores) -> tuple[float, float]:
 
 
 def _law_of_sum(laws: Sequence[FloatArray]) -> FloatArray:
-    """Probabilities of each value of a sum of independent numbers, whose probabilities are given.
+    """Probabilities of each value, from 0 on, of a sum of independent whole numbers.
 
+    ``laws`` has those of each number: the probabilities of 0, 1, 2, ..., an array for each.
     Neighbours are joined in a tree by direct convolution, in which nothing cancels: small tails
     keep their relative precision.
     """
