@@ -111,8 +111,13 @@ def infer_by_schedule(
     """`infer_dataset` by each schedule, by its name; trees that saw the same folds are fitted once.
 
     Args:
-        features, folds, trees, within_set, seed: As for `infer_dataset`.
+        features: Attack scores, higher means member, shape (n, 1 + c, attacks); the identifier
+            comes first.
         schedules: Names out of `SCHEDULES`.
+        folds: Parts that the identifiers are dealt into, each with all its candidates, from 2 to n.
+        trees: Boosting rounds, 1 or more.
+        within_set: Standardize each attack within each set before trees learn from it.
+        seed: Of the folds, and of what decides between equal scores.
 
     Raises:
         ValueError: Features of another shape or not finite, fewer than 2 candidates, fewer
@@ -239,6 +244,7 @@ def _fitted(features: FloatArray, trees: int) -> _Score:
     """
     member = np.zeros(features.shape[:2])
     member[:, 0] = 1.0
+    # No share of the examples is held back to stop early.
     options: dict[str, Any] = {"max_leaf_nodes": 8, "min_samples_leaf": 10, "early_stopping": False}
     model = HistGradientBoostingClassifier(max_iter=trees, random_state=0, **options)
     model.fit(features.reshape(-1, features.shape[2]), member.ravel())

@@ -38,6 +38,9 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
     buffers = dict(module.named_buffers())
 
     def loss(values: dict[str, Tensor], example: Tensor, label: Tensor) -> Tensor:
+        """Cross-entropy, nats, shape (), of one example and its class, shape (), by the module with
+        these parameters.
+        """
         outputs = functional_call(module, (values, buffers), (example[None],))
         return training_loss(outputs, label[None])
 

@@ -47,7 +47,7 @@ def lira_online(
     """
     scores, models = _bounded(*_checked(target, shadows))
     inside = _flags(included, models.shape)
-    log_likelihoods: list[FloatArray] = []  # but for a constant
+    log_likelihoods: list[FloatArray] = []  # of "in" and of "out", but for a constant
     for name, flags in (("in", inside), ("out", ~inside)):
         mean, variance = _normals(name, models, flags, fixed_variance)
         log_likelihoods.append(-0.5 * (np.log(variance) + (scores - mean) ** 2 / variance))
@@ -69,12 +69,16 @@ def lira_offline(
         itself orders examples alike and does not round to 1.
 
     Args:
-        target, shadows, fixed_variance: As in `lira_online`.
-        included: Shadow models to leave out for an example because they were trained on it; None
-            leaves out none.
+        target: Logit-scaled confidence log(p / (1 - p)) of the target on each example, shape (n,);
+            infinite ones count as just beyond all finite ones of target and shadows.
+        shadows: The same of the shadow models, shape (K, n).
+        included: Shadow models to leave out for an example because they were trained on it, truth
+            values of shape (K, n); None leaves out none.
+        fixed_variance: One variance pooled over all examples: better with few shadow models.
 
     Raises:
-        ValueError: The cases of `lira_online`.
+        ValueError: Shapes that do not fit, NaN, or an example on which fewer than two shadow models
+            were not trained.
 
     Source:
         Carlini et al. (2022), equation 4 (offline attack).
@@ -208,7 +212,7 @@ def _bounded(scores: FloatArray, models: FloatArray) -> tuple[FloatArray, FloatA
     finite = values[np.isfinite(values)]
     if finite.size == values.size:
         return scores, models
-    if not finite.size:
+    if not finite.size:  # nothing but infinities: any two numbers keep their order
         return scores.clip(-1.0, 1.0), models.clip(-1.0, 1.0)
     low = np.nextafter(finite.min(), -np.inf)
     high = np.nextafter(finite.max(), np.inf)

@@ -53,7 +53,9 @@ def encode_learned(tokenizer: Any, texts: Sequence[LearnedText]) -> list[Window]
 
 
 def _window(tokenizer: Any, text: LearnedText, number: int) -> Window:
-    """The window of one text, whose first token is never scored, since nothing precedes it."""
+    """The window of one text, which is number ``number``, up to its last token that carries loss;
+    its first token is never scored, since nothing precedes it. A ValueError where none carries any.
+    """
     output = tokenizer(
         text.text,
         add_special_tokens=not text.is_rendered,
@@ -73,7 +75,7 @@ def _window(tokenizer: Any, text: LearnedText, number: int) -> Window:
         text=number,
         tokens=tuple(output["input_ids"][: last + 1]),
         first=first,
-        group=0,
+        group=0,  # as there are no contexts
         loss=tuple(carries_loss[first : last + 1]),
     )
 

@@ -46,7 +46,9 @@ def causal_neighbours(
     Args:
         model, tokenizer: A causal language model and its tokenizer.
         texts: Non-empty texts, shape (n,).
+        count: Neighbours of each text, 1 or more.
         contexts: Text before each text; the model reads it, and it is not changed.
+        batch_size: Windows of tokens in a pass, 1 or more.
         max_length: Tokens per window; None takes the model's context.
 
     Returns:
@@ -83,12 +85,19 @@ def masked_neighbours(
     Args:
         model: A masked language model, of any tokenizer: its neighbours are texts.
         tokenizer: Tokenizer of the model, one that keeps letter case and blanks, such as RoBERTa's.
-        texts, count, contexts, max_length: As for `causal_neighbours`.
+        texts: Non-empty texts, shape (n,).
+        count: Neighbours of each text, 1 or more.
+        contexts: Text before each text; the model reads it, and it is not changed.
         batch_size: Masked texts per batch: every place takes a pass of its own, with the mask
             there.
+        max_length: Most tokens around the masked one; None takes the model's context.
+
+    Returns:
+        For each text its neighbours, the best first, different from it and from each other.
 
     Raises:
-        ValueError: A tokenizer without a mask, and as `causal_neighbours`.
+        ValueError: A tokenizer without a mask, or one that does not give back the text it took, a
+            text with fewer neighbours, a model that returns NaN.
 
     Source:
         Mattern et al. (2023), who put strong dropout on the token's embedding in place of a mask.
@@ -131,15 +140,18 @@ def random_neighbours(
 
     Args:
         tokenizer: Tokenizer of the audited model.
-        texts, count, contexts: As for `causal_neighbours`.
+        texts: Non-empty texts, shape (n,).
         corpus: Texts whose tokens are counted, such as generated identifiers.
+        count: Neighbours of each text, 1 or more.
         replaced: Tokens replaced in each neighbour, or all where there are fewer.
+        contexts: Text before each text, which is not changed.
 
     Returns:
-        As `causal_neighbours`, in no order.
+        For each text its neighbours, in no order, different from it and from each other.
 
     Raises:
-        ValueError: A corpus with fewer than two different tokens, and as `causal_neighbours`.
+        ValueError: A corpus with fewer than two different tokens, a tokenizer that does not give
+            back the text it took, or a text with fewer neighbours.
     """
     check_at_least(1, replaced=replaced)
     search = _Search(tokenizer, texts, contexts, count)
@@ -161,6 +173,9 @@ class _Search:
     def __init__(
         self, tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None, count: int
     ) -> None:
+        """A search for ``count`` neighbours of each text; a ValueError where the tokenizer does not
+        give back a text, with what stands before it, as it was.
+        """
         check_at_least(1, count=count)
         self._tokenizer = tokenizer
         self._count = count
@@ -183,7 +198,7 @@ class _Search:
         return self._tokenizer.batch_decode([list(row) for row in table], **options)
 
     def replaceable(self, window: Window) -> IntArray:
-        """Indices of tokens that are scored and not special."""
+        """Indices of the tokens of a window that are scored and not special, shape (places,)."""
         indices = [
             index
             for index in range(window.first, len(window.tokens))
@@ -192,7 +207,8 @@ class _Search:
         return np.array(indices, dtype=np.int64)
 
     def frequencies(self, corpus: Sequence[str]) -> FloatArray:
-        """How often each token occurs, shape (vocabulary,); special ones count as 0.
+        """Share of each token in the tokens of all texts of ``corpus``, special ones left out: 0 to
+        1, shape (vocabulary,).
 
         Raises:
             ValueError: Fewer than two different tokens.

@@ -169,8 +169,11 @@ def score_texts(
 def _encoded_texts(
     tokenizer: Any, texts: Any, contexts: Any, *, only_texts: bool
 ) -> tuple[list[Window], list[str]]:
-    """Texts or lists of token numbers as windows and as texts; ``only_texts`` refuses token
-    numbers.
+    """Texts, lists of token numbers or `LearnedText` as windows, one for each, and as plain texts,
+    whose compressed length is needed.
+
+    ``only_texts`` refuses (ValueError) token numbers, where another tokenizer or neighbours need
+    the letters.
     """
     listed = list(texts)
     if listed and isinstance(listed[0], LearnedText):
@@ -199,11 +202,11 @@ def _table(columns: dict[str, _Column], chosen: Sequence[str], count: int) -> pd
 
 @dataclass(frozen=True)
 class _Passes:
-    """What all passes of a model over texts have in common, as in `score_texts`."""
+    """What all passes of a model over texts have in common."""
 
-    batch_size: int
-    max_length: int | None
-    share_context: bool
+    batch_size: int  # windows
+    max_length: int | None  # tokens of a window; None takes the model's context
+    share_context: bool  # whether a context that several texts have in common is computed once
 
     def statistics(
         self,
@@ -240,7 +243,7 @@ class _Passes:
     def of_reference(
         self, reference: Any, tokenizer: Any, encoded: Sequence[Window]
     ) -> list[TokenStatistics]:
-        """As `statistics`, of a reference model, which an error's message names."""
+        """The statistics of each text by a reference model, which an error's message names."""
         return self.statistics(reference, tokenizer, encoded, names=("reference", "texts"))
 
 
@@ -254,7 +257,9 @@ def _with_loss(table: FloatArray, window: Window) -> FloatArray:
 def _own_columns(
     audited: Sequence[TokenStatistics], texts: Sequence[str], k: float
 ) -> dict[str, _Column]:
-    """The attacks of `OWN_PASS`."""
+    """The attacks of `OWN_PASS`, from the statistics and the letters of each text; ``k`` is the
+    share of tokens that "min_k" and "min_k_pp" take.
+    """
     return {
         "loss": lambda i: _mean(audited[i].log_prob),
         "min_k": lambda i: _mean_lowest(audited[i].log_prob, k),
@@ -294,7 +299,9 @@ def _neighbour_columns(
     neighbours: Sequence[Sequence[str]],
     contexts: Sequence[str] | None,
 ) -> dict[str, _Column]:
-    """The attacks of `NEIGHBOURS`, by a pass over all neighbours."""
+    """The attacks of `NEIGHBOURS`, by a pass over the ``neighbours`` of each text, which stand
+    behind its context where there are ``contexts``.
+    """
     flat, before, sizes = flattened("neighbours", neighbours, contexts)
     statistics = passes.statistics(
         model,
@@ -342,8 +349,8 @@ def _mean(values: FloatArray) -> float:
 
 
 def _mean_lowest(values: FloatArray, k: float) -> float:
-    """Mean of the lowest share of the values; Shi et al. take none of fewer than 1 / k, here one is
-    taken.
+    """Mean of the lowest share ``k`` of the values, (t,); Shi et al. take none of fewer than 1 / k,
+    here one is taken.
     """
     return _mean(np.sort(values)[: max(1, int(k * values.size))])
 
@@ -355,7 +362,9 @@ def _ratio(numerator: float, denominator: float) -> float:
 
 
 def _error_zone(rises: FloatArray, errors: NDArray[np.bool_]) -> float:
-    """How one-sided the rises of log p(token) are where the model errs, in [-1, 1]."""
+    """How one-sided the rises of log p(token), (t,), are at the tokens where the model errs, (t,):
+    their sum over the sum of their sizes, in [-1, 1].
+    """
     if not errors.any():
         return 1.0  # nothing is left to learn of such a text
     rises_there = rises[errors]
@@ -363,8 +372,8 @@ def _error_zone(rises: FloatArray, errors: NDArray[np.bool_]) -> float:
 
 
 def _window_votes(rises: FloatArray) -> float:
-    """The share of windows whose sum rises, averaged over window sizes, in [0, 1]; a short text is
-    one.
+    """The share of windows of tokens in which the sum of ``rises``, (t,), is above 0, averaged over
+    window sizes, in [0, 1]; a text shorter than a size is one window.
     """
     # The sum over a window is the difference of two cumulative sums.
     sums = np.append(0.0, np.cumsum(rises))
@@ -387,10 +396,13 @@ def _check_split(split: tuple[int, int], limit: int, contexts: Any) -> None:
 def _chosen_attacks(
     attacks: Sequence[str] | None, reference: Any, paired: Any, prefix: Any, neighbours: Any
 ) -> tuple[str, ...]:
-    """The attacks to compute; an error if there is none, or one twice, unknown or without its
-    argument.
+    """The names of the attacks to compute: those asked for, or for None all whose argument is not
+    None.
+
+    ``paired`` is the reference where it reads the tokens of the audited model. A ValueError if
+    there is no attack, or one twice, unknown or without its argument.
     """
-    needs = (
+    needs = (  # what an error calls the argument, the attacks that need it, and its value
         ("reference", REFERENCE, reference),
         ("reference of the same tokenizer", PAIRED, paired),
         ("prefix", PREFIX, prefix),

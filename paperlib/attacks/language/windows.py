@@ -136,8 +136,8 @@ def _check_contexts(contexts: Sequence[str], count: int) -> None:
 def token_windows(
     texts: Sequence[Any], contexts: Sequence[Any] | None, padding: Any = None
 ) -> list[Window]:
-    """As `encode`, for texts and contexts that are the numbers of their tokens already, without
-    padding: a window for each text, which holds all of its context and of itself.
+    """Texts and contexts that are the numbers of their tokens already, without padding, as windows
+    of any length: one for each text, which holds all of its context and of itself.
 
     Args:
         texts: Token numbers of each text.
@@ -175,8 +175,8 @@ def token_windows(
 def _numbered(
     tokens_with_first: Iterable[tuple[Sequence[int], int]], contexts: Sequence[Hashable]
 ) -> list[Window]:
-    """Windows of the tokens of each text with its context, and of the index of its first scored
-    token.
+    """The window of each text, from its tokens behind its context, (all tokens, index of the first
+    that is scored), and its context; texts of equal contexts are one group.
     """
     groups = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
     encoded: list[Window] = []
@@ -211,7 +211,7 @@ def _alone(tokenizer: Any, texts: Sequence[str], special: _Special) -> list[_Row
 def _by_offsets(
     tokenizer: Any, texts: Sequence[str], contexts: Sequence[str], special: _Special
 ) -> list[_Row]:
-    """Tokens of context and text up to the text's last, and the number of the first token of the
+    """Tokens of context and text up to the text's last, and the index of the first token of the
     text.
 
     A token counts as the text's if it ends behind the context; a text without one gives the whole
@@ -236,8 +236,8 @@ def _by_offsets(
 def _apart(
     tokenizer: Any, texts: Sequence[str], contexts: Sequence[str], special: _Special
 ) -> list[_Row]:
-    """As `_by_offsets` for tokenizers that give no offsets: the two parts are tokenized by
-    themselves.
+    """Tokens of context and text, and the index of the first token of the text, by a tokenizer that
+    gives no offsets: the two parts are tokenized by themselves.
     """
     rows: list[_Row] = []
     for text, context in zip(texts, contexts, strict=True):
@@ -247,11 +247,11 @@ def _apart(
 
 
 def _read_once(rows: Sequence[_Row], special: _Special) -> list[_Row]:
-    """Rows without special tokens that a text or its context brings and the tokenizer puts there,
-    too; warns of them.
+    """Rows without the start tokens that a text or its context brings and the tokenizer puts there,
+    too; a `StartedTwiceWarning` counts the texts that had some.
     """
     kept: list[_Row] = []
-    repeating = 0
+    repeating = 0  # texts
     start = len(special.before)
     for tokens, first in rows:
         count = _repeated(tokens[start:], special.before)
@@ -262,15 +262,17 @@ def _read_once(rows: Sequence[_Row], special: _Special) -> list[_Row]:
             f"{repeating:,} of {len(rows):,} texts began with start tokens twice, their own and "
             "the tokenizer's: they are read once",
             StartedTwiceWarning,
-            stacklevel=4,
+            stacklevel=4,  # the line that called the caller of `encode`
         )
     return kept
 
 
 def _repeated(tokens: Sequence[int], before: Sequence[int]) -> int:
-    """How many of the first tokens stand in a row, in this order, in ``before``."""
+    """How many tokens, from the first on, a text repeats of the start tokens ``before``: the length
+    of the longest beginning of ``tokens`` that is a stretch of ``before``.
+    """
     count = 0
-    for start in range(len(before)):
+    for start in range(len(before)):  # where the stretch begins
         length = 0
         for token, special in zip(tokens, before[start:], strict=False):
             if token != special:
@@ -470,7 +472,9 @@ def _process_of_group() -> tuple[int, int]:
 
 
 def _of_all_processes(by_window: dict[int, FloatArray], processes: int) -> dict[int, FloatArray]:
-    """The results of all processes of the group, each of which computed some of the windows."""
+    """The results, by number of a window, of all processes of the group, each of which computed
+    some of the windows.
+    """
     gathered: list[Any] = [None] * processes
     torch.distributed.all_gather_object(gathered, by_window)
     together: dict[int, FloatArray] = {}
@@ -561,7 +565,7 @@ def _common_tokens(windows: Sequence[Window]) -> int:
     if len(windows) < 2:
         return 0
     tokens = [window.tokens for window in windows]
-    # What the first and the last in alphabetical order have in common, all have.
+    # What the first and the last in the order of a dictionary have in common, all have.
     first, last = min(tokens), max(tokens)
     limit = min(window.first for window in windows) - 1
     return next((index for index in range(limit) if first[index] != last[index]), limit)
@@ -593,8 +597,8 @@ def _scored_logits(model: Any, batch: Sequence[Window], common: int) -> tuple[Te
 
 
 def _shared_cache(model: Any, tokens: Tensor, times: int) -> Any:
-    """What the model keeps of the tokens, once for each text; None where not all of it can be
-    repeated.
+    """What the model keeps (keys and values) of ``tokens``, (1, common), repeated for ``times``
+    texts; None where not all of it can be repeated.
     """
     cache: Any = deepcopy(getattr(model(input_ids=tokens, use_cache=True), "past_key_values", None))
     for layer in (cache, *getattr(cache, "layers", ())):
@@ -619,6 +623,12 @@ def token_statistics(
 ) -> Tensor:
     """The numbers of `TokenStatistics` for each target, shape (n, 3); 0 for those that are not
     asked for.
+
+    Args:
+        logits: Shape (n, vocabulary).
+        targets: Tokens that stand there, shape (n,).
+        standardize: Compute (log p - mean) / standard deviation over the vocabulary.
+        margins: Compute the target's logit less the largest of the others.
     """
     logits, targets = logits.float(), targets[:, None]
     log_probs = logits.log_softmax(-1)

@@ -140,10 +140,13 @@ class FittedStack:
 
 @dataclass(frozen=True, eq=False)
 class _ImageNetwork:
+    """A trained network on images, with two logits: not a member, and a member."""
+
     module: nn.Module
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member, from the image alone, shape (n,)."""
+        # The second logit less the first.
         return image_logits(self.module, inputs.examples).double().diff(dim=1)[:, 0].numpy()
 
 
@@ -152,7 +155,9 @@ _kept: dict[Hashable, tuple[FittedAttack, int]] = {}
 
 
 def _keep(key: Hashable, module: FittedAttack, size: int) -> FittedAttack:
-    """Keep a module, and drop the oldest while all together are too large."""
+    """Keep a module of ``size`` parameters, and drop the oldest while all together are too large;
+    returns the module.
+    """
     while _kept and size + sum(other for _, other in _kept.values()) > _KEPT_PARAMETERS:
         del _kept[next(iter(_kept))]
     _kept[key] = (module, size)
@@ -162,7 +167,8 @@ def _keep(key: Hashable, module: FittedAttack, size: int) -> FittedAttack:
 def _shared_image_module(
     stack: ImageStack, train: Labelled, validation: Labelled, seed: int
 ) -> FittedAttack:
-    """The image module of a seed, from those trained last if it is among them.
+    """The image module of a seed (trees, or a network), from those trained last if it is among
+    them.
 
     It depends on the images and the membership alone, so that baseline and attack may share it.
     """
@@ -189,7 +195,7 @@ def _shared_image_module(
 def _fit_network(
     stack: ImageStack, train: Labelled, validation: Labelled, seed: int
 ) -> _ImageNetwork:
-    """The image module as it was at its best evaluation."""
+    """The image module as it was at the best of its evaluations on the validation part."""
     x = train.inputs.examples
     network = classifier_for(x, stack.architecture, 2, width=stack.width, seed=seed)
     config = ImageTraining(
@@ -201,6 +207,7 @@ def _fit_network(
         seed=seed,
     )
     count = stack.evaluations
+    # Evenly spaced up to the last; with more evaluations than epochs some fall together, or on 0.
     epochs = {round(stack.epochs * number / count) for number in range(1, count + 1)}
     snapshots = sorted(epochs - {0})
     fitted = fit_images(

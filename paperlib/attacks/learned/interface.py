@@ -85,7 +85,9 @@ def _check_finite_rows(name: str, values: NDArray[Any]) -> None:
 
 
 def joined(first: AttackInputs, second: AttackInputs) -> AttackInputs:
-    """The n examples of the first and the m of the second, one after the other, (n + m, ...)."""
+    """The n examples of the first and the m of the second, one after the other, (n + m, ...); a
+    ValueError where their shapes or numbers of losses differ.
+    """
     examples = np.concatenate([first.examples, second.examples])
     return AttackInputs(examples, np.concatenate([first.losses, second.losses]))
 
@@ -124,7 +126,7 @@ class Labelled:
         """Two parts that share no example, each with every other member and every other
         non-member.
         """
-        order = np.argsort(self.membership, kind="stable")
+        order = np.argsort(self.membership, kind="stable")  # non-members, then members
         return self._take(order[::2]), self._take(order[1::2])
 
     def _take(self, rows: NDArray[np.int64]) -> "Labelled":
@@ -230,7 +232,9 @@ class BoostedTrees:
     def fit(
         self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
     ) -> list[FittedClassifier]:
-        """Train on examples and losses as one table, once per seed."""
+        """One classifier per seed, in their order, trained on examples and losses as one table;
+        rounds end after 10 without a better log loss on the validation part.
+        """
         stop: Any = True  # scikit-learn's own annotation has only the default, "auto"
         untrained: Any = partial(
             HistGradientBoostingClassifier,

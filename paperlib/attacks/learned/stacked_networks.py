@@ -51,18 +51,22 @@ def mean_losses(logits: Tensor, members: Tensor) -> Tensor:
 
 
 class BestWeights:
-    """The weights of every network at its own best evaluation; ``values`` are those before
-    training, (K,).
-    """
+    """The weights of every network at its own best evaluation."""
 
     def __init__(self, networks: Together, values: Tensor) -> None:
+        """``values`` are the evaluations of the K networks as they are now, higher is better,
+        (K,).
+        """
         self._networks = networks
         self._values = values
         self._state = {name: tensor.clone() for name, tensor in networks.state_dict().items()}
 
     def update(self, values: Tensor, still_open: Tensor | None = None) -> Tensor:
-        """Keep the weights of ``still_open`` networks that evaluate better than ever; returns
-        which, (K,).
+        """Keep the weights of the networks that evaluate better than ever; returns which, (K,).
+
+        Args:
+            values: Their evaluations now, higher is better, (K,).
+            still_open: Networks whose weights may still be kept, (K,); None for all.
         """
         better = values > self._values
         if still_open is not None:
@@ -112,8 +116,10 @@ def fit_loss_modules(
 
     Args:
         train, validation: Losses with membership, of the same columns.
+        seeds: Seed of each module's initial weights.
         hidden: Width of both hidden layers.
         steps: Steps of AdamW, each on the whole training part.
+        weight_decay: Weight decay of AdamW.
     """
     columns = np.sort(train.inputs.losses, axis=0)
     x = normal_scores(train.inputs.losses, columns)
@@ -123,6 +129,7 @@ def fit_loss_modules(
     optimizer = torch.optim.AdamW(
         networks.parameters(), lr=1e-2, weight_decay=weight_decay, fused=True
     )
+    # The first evaluation is better than none.
     best = BestWeights(networks, torch.full((len(seeds),), -torch.inf, dtype=torch.float64))
     for step in range(1, steps + 1):
         optimizer.zero_grad()
@@ -165,6 +172,6 @@ def _perceptron(inputs: int, hidden: int, seed: int) -> Weights:
 
 
 def _logits(x: Tensor, networks: Together) -> Tensor:
-    """Logits of all networks, shape (networks, n)."""
+    """Log odds of membership by all K networks for inputs (n, columns), shape (K, n)."""
     hidden = silu(networks.linear("first", x[None]))
     return networks.linear("last", silu(networks.linear("second", hidden)))[..., 0]

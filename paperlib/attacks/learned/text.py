@@ -86,6 +86,7 @@ class TextClassifier:
         Fitted classifiers share one module and each know the number of their network.
         """
         sequences, table = sequences_and_summaries(train.inputs, self.tokens)
+        # Mean and deviation of each column of both; the small number keeps constant columns finite.
         scale = tuple(
             (columns.mean(axis=0), columns.std(axis=0) + 1e-6) for columns in (sequences, table)
         )
@@ -95,7 +96,7 @@ class TextClassifier:
         for labelled in (train, validation):
             members = torch.as_tensor(labelled.membership, dtype=torch.float32, device=device)
             data.append((_inputs(labelled.inputs, self.tokens, scale, device), members))
-        orders = [torch.Generator().manual_seed(seed) for seed in seeds]
+        orders = [torch.Generator().manual_seed(seed) for seed in seeds]  # of batches, and dropout
         if sequences.shape[1]:  # without losses, there is nothing to train alone
             self._phase(network, data, orders, alone=True)
         self._phase(network, data, orders, alone=False)
@@ -119,6 +120,7 @@ class TextClassifier:
         (inputs, members), (held, held_members) = data
 
         def minus_losses() -> Tensor:
+            """Minus the validation loss of each network as it is, nats, shape (networks,)."""
             return -mean_losses(_logits(network, held, alone=alone), held_members)
 
         optimizer = self._optimizer(network)
@@ -220,6 +222,12 @@ class _Networks(Together):
     def __init__(
         self, settings: TextClassifier, models: int, columns: int, seeds: list[int]
     ) -> None:
+        """Untrained networks, one for each seed.
+
+        Args:
+            models: Models that gave losses; 0 leaves the loss sequences out.
+            columns: Summaries of the losses; 0 leaves them out.
+        """
         width = settings.width
         reader = None
         text_width = width  # numbers that the reader of the tokens gives for a text
@@ -253,10 +261,15 @@ class _Networks(Together):
         alone: bool,
         left_in: Tensor | None = None,
     ) -> Tensor:
-        """Logits (networks, n) of inputs (networks or 1, n, ...).
+        """Log odds of membership (networks, n); with 1 on the first axis all networks read the same
+        inputs.
 
-        ``alone`` does without the tokens, and ``left_in`` are dropout's factors, shape (networks,
-        n, width); None outside training.
+        Args:
+            tokens: Shape (networks or 1, n, T).
+            windows: Loss of each token and its neighbours, (networks or 1, n, T, 3 * models).
+            table: Summaries of the losses, (networks or 1, n, columns).
+            alone: Do without the tokens: zeros stand for what their reader gives.
+            left_in: Factors of dropout, (networks, n, width); None outside training.
         """
         networks = len(self.weights["last"])
         examples = tokens.shape[1]
@@ -279,6 +292,7 @@ class _Networks(Together):
             in_bfloat16 = self.settings.precision == "bfloat16"
             with torch.autocast(tokens.device.type, torch.bfloat16, enabled=in_bfloat16):
                 hidden = self.reader(input_ids=tokens[0], use_cache=False).last_hidden_state
+            # At the last token, which alone has read all others; a reader is of one network.
             return hidden[None, :, -1].float()
         embeddings = self.weights["embedding"]
         networks, buckets, width = embeddings.shape
@@ -286,7 +300,7 @@ class _Networks(Together):
         first_row = buckets * torch.arange(networks, device=tokens.device)[:, None, None]
         embedded = embedding(tokens % buckets + first_row, embeddings.view(-1, width))
         hidden = self.linear("text", _windows(embedded).flatten(1, 2)).relu()
-        return hidden.unflatten(1, (tokens.shape[1], -1)).mean(2)
+        return hidden.unflatten(1, (tokens.shape[1], -1)).mean(2)  # over the tokens of a text
 
 
 def _first_weights(
