@@ -37,6 +37,11 @@ RankBound = Literal["tight", "paper"]
 """Chance of a true record to rank among the first: ours, or the paper's."""
 
 
+Questions = Literal["edpb", "nist-226", "aisvs"]
+"""Public texts whose questions a report answers: EDPB Opinion 28/2024, NIST SP 800-226 and OWASP
+AISVS 1.0."""
+
+
 def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any) -> T:
     """A dataclass with fields from a notebook's parameters of the same names; lists become tuples.
 

@@ -51,7 +51,7 @@ def check_columns(
         raise ValueError(
             f"group column: expected one of the columns {list(columns)}, got {missing[0]!r}"
         )
-    numbers: dict[str, FloatArray] = {}
+    numbers: dict[str, FloatArray] = {}  # the cells of each column as numbers, for the others
     for name, cells in itertools.islice(columns.items(), _MOST_BESIDE):
         numbers[name] = _numbers(cells)
     refused: dict[str, ValueError] = {}
@@ -70,8 +70,8 @@ def check_columns(
 
 
 def _numbers(cells: Sequence[Any]) -> FloatArray:
-    """The cells as numbers that are equal where the cells are: of text the place among all texts in
-    their order.
+    """The cells as numbers, shape (n,), that are equal where the cells are: for text its position
+    among the different texts in their order; a missing number is 0.
     """
     values = np.asarray(cells)
     if values.dtype.kind in "biuf":

@@ -44,8 +44,8 @@ _NUMBER = re.compile(
 class Repeats:
     """The values that stand in two rows or more: how often, and how often among the members."""
 
-    counts: IntArray  # (values,)
-    members: IntArray  # (values,)
+    counts: IntArray  # rows of each value, shape (values,)
+    members: IntArray  # those among them that are members, shape (values,)
 
     @property
     def one_sided(self) -> Flags:
@@ -58,7 +58,9 @@ class Repeats:
         return int((~self.one_sided).sum())
 
     def mixed_by_chance(self, share: FloatArray | float) -> float:
-        """How many would stand on both sides by coins of their own, a ``share`` of them members."""
+        """How many values would stand on both sides, on average, if each row had a coin of its own;
+        ``share`` is the chance of a member, one number or shape (values,).
+        """
         one_sided = np.power(share, self.counts) + np.power(1.0 - np.asarray(share), self.counts)
         return float((1.0 - one_sided).sum())
 
@@ -140,13 +142,11 @@ def check_column(
 
 @dataclass(frozen=True)
 class TiedCopies:
-    """Values that stand several times, how many of them on both sides, and how many would by
-    chance.
-    """
+    """Values that stand several times, as numbers of values."""
 
-    values: int
-    mixed: int
-    expected: float
+    values: int  # all of them
+    mixed: int  # which stand on both sides
+    expected: float  # which would by chance, on average
 
 
 def copies_of_one_side(values: NDArray[Any], member: Flags) -> TiedCopies | None:
@@ -160,12 +160,14 @@ def copies_of_one_side(values: NDArray[Any], member: Flags) -> TiedCopies | None
         values: Scores, or any numbers in whose order the chance changes smoothly, shape (n,).
         member: Of the same rows, shape (n,).
     """
-    codes = np.unique(values, return_inverse=True)[1].ravel()
+    codes = np.unique(values, return_inverse=True)[1].ravel()  # number of each row's value
     order = np.argsort(codes, kind="stable")
     repeats, repeated = _repeats(codes, int(codes.max()) + 1, member)
     total = repeats.counts.size
     if total < _FEWEST:
         return None
+    # Of each repeated value, in the order of values: its first row and the one behind its last; and
+    # the same of the window of 25 rows on each side.
     starts = np.searchsorted(codes[order], repeated)
     ends = starts + repeats.counts
     members_before = np.append(0, np.cumsum(member[order]))
@@ -190,7 +192,13 @@ def copies_of_one_side(values: NDArray[Any], member: Flags) -> TiedCopies | None
 
 
 def _repeats(codes: IntArray, size: int, member: Flags) -> tuple[Repeats, IntArray]:
-    """The values that stand several times, and their codes; missing cells have the code -1."""
+    """The values that stand several times, and their codes, shape (values,).
+
+    Args:
+        codes: Number of each row's value, from 0 to ``size`` less 1; -1 for a missing cell.
+        size: How many different values there are.
+        member: Whether each row is a member, shape (n,).
+    """
     present = codes >= 0
     counts = np.bincount(codes[present], minlength=size)
     members = np.bincount(codes[present & member], minlength=size)
@@ -288,12 +296,14 @@ def _are_few_changes(changes: int, side: Flags) -> bool:
     """
     if changes <= 1 or side.size > _MANY:
         return True
-    first = int(side.sum()) - 1
-    second = side.size - first - 2
+    # A run is a stretch of one side. M members fall into r runs in (M - 1 over r - 1) ways.
+    first = int(side.sum()) - 1  # members less 1
+    second = side.size - first - 2  # others less 1
     orders = 0  # with so many changes or fewer
     for half in range(1, changes // 2 + 2):
+        # 2 half - 1 changes: as many runs of both sides, and either side may come first.
         orders += 2 * math.comb(first, half - 1) * math.comb(second, half - 1)
-        if 2 * half <= changes:
+        if 2 * half <= changes:  # 2 half changes: one run more of one side
             orders += math.comb(first, half) * math.comb(second, half - 1)
             orders += math.comb(first, half - 1) * math.comb(second, half)
     if changes % 2 == 0:  # the last number of changes was odd, one too many
@@ -317,8 +327,14 @@ def _tokens(name: str) -> tuple[tuple[int, int, str], ...]:
 def _are_alike(
     codes: IntArray, ordered: IntArray, in_members: Flags, scores: FloatArray | None
 ) -> bool:
-    """Whether, in a column of ``scores``, rows of one value are more alike than those of the values
-    before and after it; each column has its share of the level.
+    """Whether rows of one value are more alike than those of the values before and after it, in
+    some column of scores; each column has its share of the level.
+
+    Args:
+        codes: Number of each row's value, shape (n,); -1 for a missing cell.
+        ordered: Codes of the repeated values, in their order, shape (values,).
+        in_members: Whether members have each of them, shape (values,).
+        scores: Numbers of each row, shape (n,) or (n, k); None for none, which are not alike.
     """
     if scores is None:
         return False
@@ -331,11 +347,16 @@ def _chance_of_alike(
     codes: IntArray, ordered: IntArray, in_members: Flags, scores: FloatArray
 ) -> float:
     """The chance of scores of one value that are so much more alike than those of neighbouring
-    values.
+    values: a p-value; 1 where there are too few values.
 
     An F test of second differences of the means of values, on normal scores of ranks: what
     changes smoothly with the value, such as a loss with the date, is no reason.
+
+    Args:
+        codes, ordered, in_members: As for `_are_alike`.
+        scores: One number for each row, shape (n,).
     """
+    # Squares within values, by their degrees of freedom, are held against those between values.
     normal = ndtri(mean_ranks(scores) / (scores.size + 1.0))
     sizes = np.bincount(codes[codes >= 0])
     means = np.bincount(codes[codes >= 0], weights=normal[codes >= 0]) / np.maximum(sizes, 1)
@@ -346,6 +367,8 @@ def _chance_of_alike(
     for side in (in_members, ~in_members):
         values = ordered[side]
         values = values[: values.size // 3 * 3].reshape(-1, 3)
+        # Of each three values in turn the mean of the middle one less that of its neighbours,
+        # squared in units of its variance.
         contrasts = means[values] @ np.array([-0.5, 1.0, -0.5])
         variances = (1.0 / sizes[values]) @ np.array([0.25, 1.0, 0.25])
         between += float((contrasts**2 / variances).sum())
@@ -393,13 +416,15 @@ def _share_beyond_fit(sides: FloatArray) -> bool:
 
 
 def _agreement(residuals: FloatArray, chances: FloatArray, scale: int) -> float:
-    """How far residuals agree with those of the next ``scale`` rows, in standard deviations of
-    coins of their own.
+    """How far residuals, sides less chances, agree with those of the next ``scale`` rows, in
+    standard deviations of what coins of their own would give; 0 where nearly every side is certain.
     """
+    # The sum of the products of each row with the rows behind it, from running sums.
     firsts = np.arange(1, residuals.size + 1)
     lasts = np.minimum(firsts + scale, residuals.size)
     sums = np.append(0.0, np.cumsum(residuals))
     agreement = float((residuals * (sums[lasts] - sums[firsts])).sum())
+    # Under independent coins it has mean 0, and the products' variances add up.
     variances = chances * (1.0 - chances)
     sums = np.append(0.0, np.cumsum(variances))
     variance = float((variances * (sums[lasts] - sums[firsts])).sum())
@@ -409,14 +434,17 @@ def _agreement(residuals: FloatArray, chances: FloatArray, scale: int) -> float:
 
 
 def _fitted_chances(sides: FloatArray) -> FloatArray:
-    """The chance of membership of rows in the order of their scores: it falls, rises and falls.
+    """The chance of membership of rows in the order of their scores, shape (n,): it falls, rises
+    and falls, by isotonic regression of each piece.
 
-    The two turns are those with the least squared errors of blocks of rows.
+    The two turns are those with the least squared errors of blocks of rows; ``sides`` is 1 for a
+    member and 0 for others, shape (n,).
     """
     edges = np.linspace(0, sides.size, min(_BLOCKS, sides.size // 4) + 1).astype(np.int64)
     sizes = np.diff(edges).astype(np.float64)
     means = np.add.reduceat(sides, edges[:-1]) / sizes
     turns = np.unique(np.linspace(0, sizes.size, _TURNS + 1).astype(np.int64)).tolist()
+    # By turn, the error of a fit that falls before it, and of one that falls after it.
     before = {turn: _squared_error(means[:turn], sizes[:turn], rises=False) for turn in turns}
     after = {turn: _squared_error(means[turn:], sizes[turn:], rises=False) for turn in turns}
     best, errors = (0, 0), np.inf

@@ -127,7 +127,7 @@ class MembershipScores:
 
     def roc(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """False-positive rates, true-positive rates and thresholds, from (0, 0, inf), one per
-        distinct score.
+        distinct score, the highest first: three arrays of shape (distinct scores + 1,).
 
         An example is called a member when its oriented score is at least the threshold.
         """
@@ -210,7 +210,17 @@ class MembershipScores:
         """Read scores and membership from one file, as `read_scores` and ``paperlib audit`` read
         it.
 
-        ``higher_means_member`` is the same as ``kind``: True for scores, False for losses.
+        Args:
+            path: CSV, JSON lines, Parquet, NPZ and other tables with a column of scores and one of
+                membership, or with two arrays.
+            score_column, member_column: By default those with a common name.
+            kind: "scores" or "losses"; needed where no name tells.
+            higher_means_member: The same as ``kind``: True for scores, False for losses.
+
+        Raises:
+            ValueError: A file or column that cannot be read or is doubtful, or ``kind`` and
+                ``higher_means_member`` that contradict each other.
+            FileNotFoundError: There is no such file.
         """
         # The room of files makes objects of this class: it is named only where one is asked for.
         from paperlib.reading.scores import read_scores

@@ -90,9 +90,11 @@ class Cache:
     def resumed(
         self, config: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]]
     ) -> Arrays:
-        """As `get`; ``compute`` is handed the path of a checkpoint, which is removed in the end.
+        """The arrays of ``config``, read or computed and kept as by `get`, with its errors, where
+        the computation can go on after a stop.
 
-        Where the cache cannot be written, the checkpoint is in a temporary folder.
+        ``compute`` is handed the path of a file for its state, which it may find there, and which
+        is removed in the end. Where the cache cannot be written, it is in a temporary folder.
         """
         checkpoint = self.path(config).with_suffix(".checkpoint")
 
@@ -127,7 +129,12 @@ class Cache:
             return None
 
     def put(self, config: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Keep arrays under ``config``, in one piece or not at all; errors as in `get`."""
+        """Keep arrays under ``config``, in one piece or not at all.
+
+        Raises:
+            OutputError: The file cannot be written.
+            ValueError: ``config`` holds something JSON has no word for, or an array of objects.
+        """
         _checked(arrays)
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **dict(arrays))
@@ -150,8 +157,8 @@ def _checked(arrays: Mapping[str, np.ndarray]) -> Arrays:
 
 
 def _go_on_without_keeping(folder: Path, error: OSError) -> None:
-    """Say once for each folder that nothing is kept there; raise where the disk is not the
-    reason.
+    """Say once for each folder, on stderr, that nothing is kept there; raise the error where it is
+    not the disk (full, read-only, without permission).
     """
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
     if cause.errno not in _NO_ROOM:

@@ -21,7 +21,7 @@ from paperlib.io.temporary import temporary_file, temporary_folder
 DATA_VARIABLE = "PAPERLIB_DATA"
 SCHEMA = 1
 _CHECKSUM = "records_sha256"  # of the records of a result file, which are judged
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # bytes of a download at a time
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -137,12 +137,14 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """As `write_bytes`, of text in UTF-8."""
+    """Write text in UTF-8, in one piece, or not at all with an OutputError."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """As `write_text`, of `canonical_json`."""
+    """Write a value as `canonical_json` of several lines, in one piece, or not at all with an
+    OutputError; a ValueError for what is no JSON.
+    """
     write_text(path, canonical_json(value, indent=1) + "\n")
 
 
@@ -187,6 +189,13 @@ def fetch(
 
     Guarantee:
         ``path`` holds the whole file, with the checksum asked for, or is what it was before.
+
+    Args:
+        url: Address, with https.
+        path: Where the file is put.
+        sha256: The checksum that it must have, 64 hexadecimal digits; None for any.
+        timeout: Seconds to wait for an answer, and for each piece of it.
+        opener: Opens the address, as ``urllib.request.urlopen`` does.
 
     Raises:
         DownloadError: No https, no answer for ``timeout`` seconds, a file cut short, or another

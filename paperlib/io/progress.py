@@ -15,7 +15,9 @@ _LONGEST_LABEL = 60  # characters
 def progress_bar(
     total: int, *, label: str, unit: str = "it", initial: int = 0, show: bool = True
 ) -> tqdm:
-    """A bar to ``update``; nothing is printed where ``show`` is false."""
+    """A bar to ``update`` on stderr, of ``total`` steps, of which ``initial`` are done; ``unit``
+    is what a step is called. Nothing is printed where ``show`` is false.
+    """
     silent = not show or os.environ.get("PAPERLIB_PROGRESS") == "0"
     return tqdm(
         total=total,

@@ -196,7 +196,14 @@ class _TextFile:
         )
 
     def write(self, target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
-        """Write some records as they stand, each after its id where ids are given."""
+        """Write some records as they stand, each after its id where ids are given: whole, or not
+        at all with an OutputError.
+
+        Args:
+            target: The new file.
+            keep: True for each record to write, or their row numbers.
+            ids: Id of every record of the file; None writes no ids.
+        """
         head = self.text.head
         rows: list[str] = []
         if head:
@@ -209,11 +216,13 @@ class _TextFile:
         write_bytes(target, gzip.compress(data) if self.packed else data)
 
     def added(self, rows: Sequence[dict[str, Any]]) -> Records:
-        """These records and further ones, of which the cells are given."""
+        """These records and further ones, of which the cells are given by column; a ValueError for
+        a table with several columns without a name.
+        """
         text = self.text
         if text.head:
             headings = next(csv.reader([text.head], delimiter=self.separator))
-            if len(headings) > len(self.records().columns):
+            if len(headings) > len(self.records().columns):  # columns count each name once
                 raise ValueError("several columns have no name; name them in the first line")
         longer = replace(
             text,
@@ -245,12 +254,14 @@ class _TextFile:
 
 
 def _delimited(text: str) -> _Text:
-    """A table with a line of names; a record may take several lines, where a cell is quoted."""
+    """A table with a line of names; a record may take several lines, where a cell is quoted. A
+    ValueError for text that is no such table.
+    """
     table = delimited(text)
     columns = table.read(table.names)  # checked, with their cells stripped
     lines = list(io.StringIO(text, newline=""))
     reader = csv.reader(lines, delimiter=table.separator, skipinitialspace=True, strict=True)
-    raw: list[str] = []
+    raw: list[str] = []  # each row as it stands in the file, the names first
     first_line = 0  # of the next row
     width = 0  # cells of the first row, the names
     for row in reader:
@@ -343,7 +354,14 @@ def _folder(folder: Path) -> Records:
 def _files(
     folder: Path, contents: list[dict[str, Any]], names: list[str], sources: list[str]
 ) -> Records:
-    """Files of a folder, by the names that they get and those that they have."""
+    """Files of a folder as records.
+
+    Args:
+        folder: That of the files.
+        contents: What each record holds, by column.
+        names: Path, within a folder that is written, that each file gets: its id.
+        sources: Path within ``folder`` of the file that is copied for each.
+    """
 
     def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
         """Copy the files to keep into a new folder, which appears when it is complete."""

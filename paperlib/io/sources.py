@@ -21,7 +21,11 @@ _PARSING = RLock()  # Python 3.11 raises SystemError now and then where two thre
 
 
 def code_tag(*modules: str) -> str:
-    """A checksum of the `source_files` of modules, such as ``__name__``."""
+    """A checksum, 16 hexadecimal digits, of all source files that modules reach by their imports.
+
+    ``modules`` are dotted names, such as ``__name__``; a ValueError for one without a source file.
+    """
+    # Kept from an earlier call as long as no file was changed since.
     stamps, tag = _TAGS.get(modules, ({}, ""))
     if stamps and all(_stamp(file) == stamp for file, stamp in stamps.items()):
         return tag
@@ -69,7 +73,9 @@ def source_files(names: Iterable[str], known: Known | None = None) -> list[Path]
 
 
 def _files_reached(names: Iterable[str], packages: set[str], memo: Known) -> set[Path]:
-    """Files that names lead to, directly and by imports from ``packages``."""
+    """Files that dotted names lead to, directly and by imports from ``packages``; ``memo`` keeps
+    what was found of each file and name.
+    """
     seen: set[str | Path] = set()
     waiting: list[str | Path] = [*names]
     while waiting:
@@ -133,21 +139,23 @@ def _statements_inside(node: ast.AST) -> list[ast.AST]:
 
 
 def _reached(name: str) -> list[str | Path]:
-    """Files that using ``name`` runs, and the names that stand for it where a package passes it
-    on.
+    """Files that using a dotted ``name`` runs, and the names that stand for it where a package
+    passes it on; a ValueError where its top-level package has no source file.
     """
+    # From package to package along the name: `init` is the file of the one that was reached, and
+    # `rest` is what is left of the name.
     package, *rest = name.split(".")
     init = _top(package, name)
-    if init.name != "__init__.py":
+    if init.name != "__init__.py":  # a single module
         return [init]
     files: set[Path] = set()  # of the packages on the way that do more than pass names on
     while True:
-        stub = init.with_suffix(".pyi")
+        stub = init.with_suffix(".pyi")  # where names are loaded when asked for, it lists them
         read = stub if stub.is_file() else init
         passed_on = _passed_on(read.read_text(encoding="utf-8"), package)
         if passed_on is None:
             files.add(init)
-        if not rest:
+        if not rest:  # the name is a package
             return [*files, *passed_on.values()] if passed_on else [*files, init]
         inner = init.parent / rest[0] / "__init__.py"
         if not inner.is_file():

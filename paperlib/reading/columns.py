@@ -65,7 +65,9 @@ _ALLOWED = "1/0, 1/-1, true/false, yes/no, in/out, train/test or member/nonmembe
 
 
 def check_gaps(table: Table, columns: dict[str, Cells]) -> None:
-    """Refuse missing cells, naming every column that has some."""
+    """Refuse missing cells by a ValueError that names every column that has some; ``columns`` are
+    cells by column name, and ``table`` words the message.
+    """
     notes: list[str] = []
     for name, cells in columns.items():
         rows = [row for row, cell in enumerate(cells) if cell in MISSING or cell != cell]
@@ -91,8 +93,8 @@ def as_numbers(table: Table, name: str, cells: Cells) -> FloatArray:
 
 
 def _parsed_numbers(table: Table, label: str, cells: Cells) -> FloatArray:
-    """Numbers as they are written in the cells; the first cell that holds something else is
-    named.
+    """Numbers as they are written in the cells, shape (n,); a ValueError names the first cell that
+    holds something else by its row, after the ``label`` of the column.
     """
     texts = [cell if isinstance(cell, str) else repr(cell) for cell in cells]
     if table.decimal_comma:
@@ -110,9 +112,10 @@ def _parsed_numbers(table: Table, label: str, cells: Cells) -> FloatArray:
 
 
 def check_marks(label: str, texts: list[str]) -> None:
-    """Refuse commas beside points, and a mark that may stand for thousands as well as for
-    decimals.
+    """Refuse (ValueError) numbers as text with commas beside points, or with a mark that may stand
+    for thousands as well as for decimals; ``label`` begins the message.
     """
+    # By mark, the numbers of the rows that hold it.
     rows = {mark: [row for row, text in enumerate(texts) if mark in text] for mark in ",."}
     if rows[","] and rows["."]:
         raise ValueError(
@@ -136,7 +139,7 @@ def as_flags(table: Table, name: str, cells: Cells, *, chosen: bool) -> NDArray[
         ValueError: Cells that do not say who is a member.
     """
     label = table.label(name)
-    member: dict[object, bool] = {}
+    member: dict[object, bool] = {}  # what each different cell says
     # Numbers, and yes or no: what they mean is up to the name of the column.
     numbers: set[float] = set()
     for cell in dict.fromkeys(cells):
@@ -164,7 +167,9 @@ def _number_or_answer(word: str) -> float | None:
 
 
 def _check_meaning(label: str, name: str, numbers: set[float], *, chosen: bool) -> None:
-    """Refuse numbers of which neither they nor the name of their column say that 1 is a member."""
+    """Refuse (ValueError) numbers of which neither they nor the ``name`` of their column say that 1
+    is a member; a column that the user has ``chosen`` may number parts of the data.
+    """
     if {0, -1} <= numbers:
         raise ValueError(f"{label} holds both 0 and -1; use 1/0 or 1/-1 for members/non-members")
     if tells_nonmembership(name):

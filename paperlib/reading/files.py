@@ -11,7 +11,7 @@ from typing import Any
 from paperlib.reading.limits import check_size, check_text, in_bytes
 
 STANDARD_INPUT = "standard input"
-_PIECE = 1 << 20
+_PIECE = 1 << 20  # bytes that are read at a time
 _OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 _NO_FILE = {
     stat.S_IFIFO: "a named pipe, which may never end; write it to a file first, or pipe it to - "
@@ -42,7 +42,13 @@ def regular_file(path: str | Path) -> Path:
 
 
 def read_file(path: str | Path) -> bytes:
-    """All bytes of a regular file or an open pipe, within the limit; errors name the file."""
+    """All bytes of a regular file or an open pipe.
+
+    Raises:
+        ValueError: No regular file, in one line that names it; a `TooLargeError` for one beyond the
+            limit of memory.
+        OSError: There is no such file, or it cannot be read.
+    """
     file = regular_file(path)
     size = file.stat().st_size
     try:
@@ -55,7 +61,7 @@ def read_file(path: str | Path) -> bytes:
 
 
 def read_standard_input() -> bytes:
-    """All text of standard input, within the limit."""
+    """All bytes of the text of standard input; a `TooLargeError` where they pass the limit."""
     return read_stream(sys.stdin.buffer, is_text=True)
 
 

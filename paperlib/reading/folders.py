@@ -8,11 +8,12 @@ LINKS_VARIABLE = "PAPERLIB_FOLLOW_LINKS"
 
 
 def visible_files(folder: str | os.PathLike[str], *, follow: bool = False) -> list[Path]:
-    """Where the files of a folder stand in it, sorted, without hidden ones.
+    """Paths of the files of a folder, relative to it and sorted, without hidden ones.
 
     Linked folders are entered, but for links to a folder that they stand in, which would never end.
 
     Args:
+        folder: Its path.
         follow: Whether links may lead out of the folder, as in a folder of the user's own. Those of
             a snapshot of the Hugging Face hub always lead to the ``blobs`` beside it.
 

@@ -56,6 +56,7 @@ def npy_header(stream: Any, size: int) -> ArrayHeader:
         ValueError: Another file, Python objects, or a header that claims other bytes than are
             there.
     """
+    # Six letters, two bytes of the version, the length of the text in two or four bytes, the text.
     magic = stream.read(8)
     if len(magic) < 8 or magic[:6] != _MAGIC:
         raise ValueError("it is no NPY file")
@@ -75,7 +76,7 @@ def npy_header(stream: Any, size: int) -> ArrayHeader:
 
 
 def _parsed_header(text: bytes) -> ArrayHeader:
-    """Type and shape that the text of a header names."""
+    """Type and shape that the text of a header names; a ValueError where it names none."""
     try:
         fields = ast.literal_eval(text.decode("latin-1"))
         dtype = np.lib.format.descr_to_dtype(fields["descr"])
@@ -108,7 +109,9 @@ def npz_headers(data: bytes | str, names: Sequence[str]) -> dict[str, ArrayHeade
 
 
 def _member_header(archive: zipfile.ZipFile, name: str) -> ArrayHeader:
-    """The header of one member, which may be called with or without ".npy"."""
+    """The header of one member, which may be called with or without ".npy"; a ValueError where
+    there is none, or its header lies.
+    """
     held = {f"{name}.npy", name}.intersection(archive.namelist())
     if not held:
         raise ValueError("there is no such array")
@@ -118,7 +121,9 @@ def _member_header(archive: zipfile.ZipFile, name: str) -> ArrayHeader:
 
 
 def array_names(data: bytes) -> list[str]:
-    """Names of the arrays of an NPZ file; none of an NPY file, which holds one without a name."""
+    """Names of the arrays of an NPZ file; none of an NPY file, which holds one without a name. A
+    ValueError for bytes that are neither.
+    """
     if data[:6] == _MAGIC:
         return []
     with _archive(data) as archive:
@@ -145,7 +150,9 @@ def load_arrays(data: bytes, names: Sequence[str] = ()) -> list[NDArray[Any]]:
 
 
 def check_archive(data: bytes | str) -> None:
-    """Refuse a zip archive whose members, by its directory, do not fit into memory together."""
+    """Refuse a zip archive whose members, by its directory, do not fit into memory together, by a
+    `TooLargeError`, and a damaged one by a ValueError; ``data`` are its bytes or its path.
+    """
     with _archive(data) as archive:
         size = sum(member.file_size for member in archive.infolist())
     check_size(size, f"{in_bytes(size)} of content")
@@ -160,7 +167,7 @@ def _archive(data: bytes | str) -> zipfile.ZipFile:
 
 
 def check_arrays(headers: dict[str, ArrayHeader], *, as_cells: bool) -> None:
-    """Refuse arrays that do not fit into memory together.
+    """Refuse (`TooLargeError`) arrays that do not fit into memory together.
 
     Args:
         headers: By name.

@@ -111,7 +111,7 @@ def _rounded_up(needed: int) -> str:
 
 
 def check_text(size: int, lines: int, *, start: str = "") -> None:
-    """Refuse text, unpacked, that cannot be cut into lines within the limit.
+    """Refuse (`TooLargeError`) text, unpacked, that cannot be cut into lines within the limit.
 
     Args:
         size: Bytes of the text.
@@ -123,7 +123,7 @@ def check_text(size: int, lines: int, *, start: str = "") -> None:
 
 
 def check_cells(rows: int, columns: int, *, bytes_each: int = 0, beside: int = 0) -> None:
-    """Refuse more cells than can be held within the limit.
+    """Refuse (`TooLargeError`) more cells than can be held within the limit.
 
     Args:
         rows: Rows of each column.

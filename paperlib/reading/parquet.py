@@ -29,9 +29,9 @@ _TIMES_HELD = 2  # each byte of a column: in the column, and in the cells that a
 class _Leaf(NamedTuple):
     """A stored column, as its pages tell of it: sizes in bytes."""
 
-    path: str
-    is_text: bool
-    values: int
+    path: str  # name, with the names of the lists and structures around it
+    is_text: bool  # or other bytes of any length
+    values: int  # number of them
     stored: int  # unpacked
     longest: int  # of one value: all that is stored in a group of rows
     unfolded: int  # of all values, at most, each written out
@@ -80,7 +80,9 @@ def _sizes(data: bytes, leaf: _Leaf) -> Iterator[int]:
 
 
 def _text_sizes(data: bytes, leaf: _Leaf) -> Iterator[int]:
-    """Bytes of the texts of a column by batches; texts of a dictionary are never written out."""
+    """Bytes of the texts of a column, each written out, of one batch of rows after the other; texts
+    of a dictionary are counted, and never written out. Errors are those of pyarrow.
+    """
     package = import_module("pyarrow.parquet")
     file = package.ParquetFile(io.BytesIO(data), read_dictionary=[leaf.path])
     done = 0
@@ -115,8 +117,15 @@ def _unfolded_size(array: Any) -> int:
 
 
 def largest_page(data: Bytes, metadata: Any, column: str) -> int:
-    """Bytes of the largest page of a column, unpacked: no value of it is longer. ``data`` and
-    errors are as in `check_parquet`.
+    """Bytes of the largest page of a column, unpacked: no value of it is longer.
+
+    Args:
+        data: All bytes of the file.
+        metadata: Of the same file (pyarrow).
+        column: Its name.
+
+    Raises:
+        ValueError: The file is damaged, or its metadata are not those of its pages.
     """
     return max([1, *(leaf.longest for leaf in _leaves(data, metadata, [column], in_pages=True))])
 
@@ -124,15 +133,23 @@ def largest_page(data: Bytes, metadata: Any, column: str) -> int:
 def _leaves(
     data: Bytes, metadata: Any, columns: Sequence[str], *, in_pages: bool = False
 ) -> list[_Leaf]:
-    """The stored columns that these are made of; a list or a struct has several. ``in_pages``
-    bounds the longest value by a page, in place of a group of rows.
+    """The stored columns that these are made of; a list or a struct has several.
+
+    Args:
+        data: All bytes of the file.
+        metadata: Of the same file (pyarrow).
+        columns: Names of the columns.
+        in_pages: Whether the longest value is bounded by a page, in place of a group of rows.
+
+    Raises:
+        ValueError: Metadata that are not those of the pages, or columns that stand in one place.
     """
     _check_rows(metadata)
     if not metadata.num_row_groups:
         return []
     leaves: list[_Leaf] = []
     names = frozenset(columns)
-    places: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []  # first byte of each column in each group, and its end
     for index in range(metadata.num_columns):
         path = metadata.schema.column(index).path
         if path in names or path.partition(".")[0] in names:
@@ -177,14 +194,17 @@ def _chunks(metadata: Any, index: int) -> list[Any]:
 
 
 def _leaf(data: Bytes, column: Any, chunks: Sequence[Any], *, in_pages: bool) -> _Leaf:
-    """What its pages tell of one stored column."""
+    """What its pages tell of one stored column (pyarrow), of which there is a chunk in each group
+    of rows; ``in_pages`` as for `_leaves`.
+    """
     sizes = [_page_sizes(data, chunk) for chunk in chunks]
-    stored = list(map(sum, sizes))
+    stored = list(map(sum, sizes))  # bytes in each group of rows
     values = sum(chunk.num_values for chunk in chunks)
     unfolded = sum(stored)
     if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
         unfolded = max(unfolded, values * column.length)
     elif column.physical_type == "BYTE_ARRAY":
+        # At most: each text as long as all that is stored in its group.
         counts = (chunk.num_values for chunk in chunks)
         unfolded = sum(count * size for count, size in zip(counts, stored, strict=True))
     longest = [max(page_sizes, default=0) for page_sizes in sizes] if in_pages else stored

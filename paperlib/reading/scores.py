@@ -116,6 +116,7 @@ def read_scores(
             or logprob, and member, is_train or split.
         kind: "scores" if higher means member, "losses" if lower does; needed where no name tells.
         id_column: Names of the examples; by default the column id, record_id or example_id.
+        group_column: Groups of the examples, which the result keeps; None for none.
         unit_column: What one record is, such as a customer: the values of its rows, all of one
             side, are averaged. By default each row is a record, which its identifiers must not
             contradict, nor any other column whose values name units or records of both sides.
@@ -197,7 +198,9 @@ def _read_two_files(first: NamedBytes, second: NamedBytes, options: _Options) ->
 
 
 def _read_both_classes(table: Table, options: _Options) -> _TableScores:
-    """The columns of a table with both classes, or its two arrays of members and of non-members."""
+    """The columns of a table with both classes, or its two arrays of members and of non-members; a
+    ValueError for one array alone.
+    """
     columns_are_known = options.score or options.member or options.coins
     pair = None if columns_are_known else array_pair(table.names)
     if pair is not None:
@@ -238,7 +241,11 @@ def _read_array_pair(table: Table, pair: tuple[str, str], options: _Options) -> 
 
 
 def _read_columns(table: Table, options: _Options, *, side: bool | None) -> _TableScores:
-    """Scores, membership, identifiers and groups of one table, one of each per row."""
+    """Scores, membership, identifiers and groups of one table, one of each per row.
+
+    ``side`` is True for a file of members, False for one of non-members, None for one of both. A
+    ValueError for columns that are missing, doubtful or contradict each other.
+    """
     membership = _membership_columns(table, options, side)
     id_column = _id_column(table, options)
     group_column = None if options.group is None else table.check(options.group)
@@ -280,7 +287,8 @@ def _membership_columns(table: Table, options: _Options, side: bool | None) -> l
     """The columns that say who is a member.
 
     The one that was named, else the only one with such a name. Beside coins, and in a file of one
-    class, none is needed; those that are there must not contradict it.
+    class (``side`` is True for members, False for non-members), none is needed; those that are
+    there must not contradict it.
     """
     if options.member is not None and not table.bare:
         return [table.check(options.member)]
@@ -296,7 +304,7 @@ def _membership_columns(table: Table, options: _Options, side: bool | None) -> l
 
 def _id_column(table: Table, options: _Options) -> str | None:
     """The column of identifiers: the one that was named, that of the coins, or the only usual
-    name.
+    name; else None, or a ValueError where coins need one.
     """
     coins = options.coins
     if options.id is not None:
@@ -316,7 +324,7 @@ def _id_column(table: Table, options: _Options) -> str | None:
 
 def _score_column(table: Table, options: _Options, side: bool | None, *, taken: list[str]) -> str:
     """The column of scores: the one that was named, the only one with a known name, or the only
-    one that is left.
+    one that is not ``taken``; a ValueError where there is none, or several.
     """
     if table.bare:
         return table.names[0]
@@ -355,7 +363,9 @@ def _kind_by_name(name: str, side: bool | None) -> str | None:
 
 
 def _read_alike(table: Table, score_column: str, others: list[str]) -> dict[str, Cells]:
-    """The cells of these columns, of which each has one per example."""
+    """The cells of these columns by name, one per example; a ValueError where their numbers
+    differ.
+    """
     names = list(dict.fromkeys([score_column, *others]))
     if table.lengths is not None:  # before anything is read
         _check_alike(table, score_column, table.lengths(names))
@@ -365,7 +375,9 @@ def _read_alike(table: Table, score_column: str, others: list[str]) -> dict[str,
 
 
 def _check_alike(table: Table, score_column: str, lengths: dict[str, int]) -> None:
-    """Refuse a table without rows, and columns with more or fewer values than the scores."""
+    """Refuse (ValueError) a table without rows, and columns with more or fewer values than the
+    scores; ``lengths`` are numbers of values by column.
+    """
     size = lengths[score_column]
     if not size:
         raise ValueError("there are no rows")
@@ -384,7 +396,14 @@ def _membership_by_coins(
     tossed: NDArray[np.bool_],
     ids: Texts,
 ) -> NDArray[np.bool_]:
-    """Who is a member by the coins of these rows; each column of membership must say the same."""
+    """Who is a member by the coins of these rows, shape (n,).
+
+    Args:
+        columns: Cells of the columns of membership by name; each must say what the coins say, else
+            a ValueError names the first row that does not.
+        tossed: Whether the coin of each row included it, shape (n,).
+        ids: Name of each row, for the message, shape (n,).
+    """
     for name, cells in columns.items():
         flags = as_flags(table, name, cells, chosen=options.member is not None)
         if (flags != tossed).any():
@@ -434,7 +453,14 @@ def _ask_kind(what: str) -> NoReturn:
 
 
 def _only(table: Table, candidates: list[str], what: str, meaning: str, usual: str) -> str:
-    """The one candidate; a ValueError that says how to choose where there is none, or several."""
+    """The one candidate; a ValueError that says how to choose where there is none, or several.
+
+    Args:
+        candidates: Names of the columns that it could be.
+        what: "score" or "member", as the option is called.
+        meaning: What the column holds, for the message.
+        usual: Names that are known, for the message.
+    """
     if len(candidates) == 1:
         return candidates[0]
     option = f"--{what}-column (in Python {what}_column)"
@@ -453,7 +479,9 @@ def _only(table: Table, candidates: list[str], what: str, meaning: str, usual: s
 
 
 def _one_value_per_coin(loaded: _TableScores, coins: Coins) -> _TableScores:
-    """One value per coin, in the order of the coins; a unit has no group."""
+    """One value per coin, in the order of the coins, the mean of those of a unit; a unit has no
+    group. A ValueError for ids that do not fit the coins.
+    """
     assert loaded.ids is not None
     names = loaded.ids.tolist()
     first_rows = np.unique(coins.places(names), return_index=True)[1]
@@ -472,7 +500,10 @@ def _loaded(
     sources: list[NamedBytes], tables: list[_TableScores], text: str, *, units: bool
 ) -> LoadedScores:
     """Scores of all tables with one value per record: identifiers that stand once, or the means of
-    units.
+    ``units``, which the identifiers then name.
+
+    ``text`` says which files and columns were used. A ValueError for one class alone, and for
+    identifiers that stand twice or on both sides.
     """
     member = np.concatenate([table.member for table in tables])
     scores = MembershipScores.from_labels(
@@ -500,8 +531,8 @@ def _loaded(
 
 
 def _check_free_columns(tables: Sequence[_TableScores], *, units: bool) -> None:
-    """Refuse columns of all tables that say what a record is, by what they hold; of units one row
-    each.
+    """Refuse (ValueError) columns that nothing was read from and that say what a record is, by what
+    they hold in all tables; where records are ``units``, their first rows are looked at.
     """
     member = np.concatenate([loaded.member for loaded in tables])
     values = np.concatenate([loaded.values for loaded in tables])
@@ -571,8 +602,8 @@ def _in_order(texts: Sequence[Texts | None], order: NDArray[np.int64]) -> Texts 
 
 
 def _check_each_side(ids: NDArray[Any], members: int, *, units: bool) -> None:
-    """Refuse identifiers on both sides, or several times on one unless they are units; empty ones
-    stand for no record.
+    """Refuse (ValueError) identifiers on both sides, or several times on one unless they are units;
+    empty ones stand for no record. The first ``members`` are those of members.
     """
     member_ids = ids[:members]
     nonmember_ids = ids[members:]
@@ -586,7 +617,9 @@ def _check_each_side(ids: NDArray[Any], members: int, *, units: bool) -> None:
 def _means_of_units(
     scores: MembershipScores, ids: NDArray[Any]
 ) -> tuple[MembershipScores, NDArray[Any]]:
-    """The mean score of each unit, and the units, members first; every row must name its unit."""
+    """The mean score of each unit, and the units, members first; a ValueError for a row that names
+    none. ``ids`` are the units of the scores, members first, shape (n,).
+    """
     if (ids == "").any():
         raise ValueError(f"{int((ids == '').sum())} rows name no unit; fill or drop these rows")
     members = scores.member.size

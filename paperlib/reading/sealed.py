@@ -41,8 +41,17 @@ def write_sealed(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
 def read_sealed(
     path: str | PathLike[str] | Mapping[str, Any], form: str, version: int, *, by: str
 ) -> dict[str, Any]:
-    """Content of a sealed file, or of its JSON, which ``by`` writes; a ValueError where it was
-    changed.
+    """The content of a sealed file, or of its JSON as a mapping, without the hash.
+
+    Args:
+        path: The file, or the mapping.
+        form: The format that the content must name, such as "paperlib coins".
+        version: The version that it must name.
+        by: What writes such files, for the message.
+
+    Raises:
+        ValueError: Another format or version, or content that was changed after it was sealed.
+        OSError: There is no such file.
     """
     what = form.removeprefix("paperlib ")
     if isinstance(path, Mapping):

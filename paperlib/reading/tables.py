@@ -46,7 +46,7 @@ NUMBER = re.compile(
 """A number as it may be written."""
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-_SHOWN_NAMES = 30
+_SHOWN_NAMES = 30  # of columns, in a message
 _FIRST_LINE = 1 << 20  # most characters of the line that names the columns
 
 
@@ -54,9 +54,9 @@ _FIRST_LINE = 1 << 20  # most characters of the line that names the columns
 class Table:
     """Columns of one file, whose cells are read by name; a bare one is one array without a name."""
 
-    names: tuple[str, ...]
-    read: Callable[[Sequence[str]], dict[str, Cells]]
-    noun: str = "column"
+    names: tuple[str, ...]  # of its columns
+    read: Callable[[Sequence[str]], dict[str, Cells]]  # from names to the cells of each column
+    noun: str = "column"  # or "array", for messages
     bare: bool = False
     separator: str = ""  # of delimited text
     # Values of each of these columns as headers claim them; None where only reading tells.
@@ -80,7 +80,7 @@ class Table:
         return f"{names} and {left_out} more" if left_out > 0 else names
 
     def check(self, name: str) -> str:
-        """A name that the user gave, refused where there is no such column."""
+        """A name that the user gave; a ValueError where there is no such column."""
         if name not in self.names:
             near = did_you_mean(name, self.names)
             raise ValueError(f"no {self.noun} {name!r}; the {self.noun}s are {self.listed()}{near}")
@@ -106,7 +106,7 @@ def open_source(path: str) -> NamedBytes:
 
     Raises:
         FileNotFoundError: There is no such file.
-        TooLargeError: It is beyond the limit.
+        ValueError: A folder, a pipe with a name, or a device; a `TooLargeError` beyond the limit.
     """
     if path in ("-", "/dev/stdin"):
         with named(NamedBytes(STANDARD_INPUT, b"")):
@@ -118,7 +118,9 @@ def open_source(path: str) -> NamedBytes:
 
 @contextmanager
 def named(source: NamedBytes) -> Generator[None]:
-    """Put the file's name in front of an error, which is kept to one line."""
+    """Put the file's name in front of a ValueError that is raised in the block, which is kept to
+    one line; a `TooLargeError` stays one.
+    """
     try:
         yield
     except ValueError as error:
@@ -211,8 +213,10 @@ def delimited(text: str) -> Table:
 
 
 def _header(text: str) -> tuple[str, list[str]]:
-    """The separator that cuts the first line into the most cells, and these cells."""
-    headers: dict[str, list[str]] = {}
+    """The separator that cuts the first line into the most cells, and these cells; a ValueError
+    where there is none, or two cut it alike.
+    """
+    headers: dict[str, list[str]] = {}  # by separator
     for separator in _SEPARATORS:
         try:
             headers[separator] = next(_rows(text[:_FIRST_LINE], separator), list[str]())
@@ -231,7 +235,9 @@ def _header(text: str) -> tuple[str, list[str]]:
 
 
 def _check_names(names: list[str]) -> None:
-    """Refuse a name that stands twice, and numbers, which are data without a header."""
+    """Refuse (ValueError) a name that stands twice, and numbers, which are data without a header;
+    columns may have no name.
+    """
     filled = [name for name in names if name]
     repeated = [name for name, times in Counter(filled).items() if times > 1]
     if repeated:
@@ -270,7 +276,9 @@ def _full_rows(rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
 
 
 def json_lines(text: str) -> Table:
-    """A table with one JSON object a line; any of them may name a column."""
+    """A table with one JSON object a line; any of them may name a column, which is missing (None)
+    in the rows of the others. A ValueError for a line that is no object.
+    """
     check_json(text)
     lines = [line for line in text.split("\n") if line.strip()]
     rows = [json_row(line, number) for number, line in enumerate(lines, 1)]
@@ -283,8 +291,8 @@ def json_lines(text: str) -> Table:
 
 
 def check_json(text: str) -> None:
-    """Refuse text whose JSON does not fit into memory: objects and lists by their brackets, values
-    by the commas between them.
+    """Refuse (`TooLargeError`) text whose JSON does not fit into memory, counted before it is read:
+    objects and lists by their brackets, values by the commas between them.
     """
     objects = text.count("{") + text.count("[")
     values = text.count(",") + text.count(":")
@@ -319,7 +327,9 @@ _DECODER: Any = json.JSONDecoder(object_pairs_hook=_without_duplicates)
 
 
 def single_values(name: str, cells: Cells) -> Cells:
-    """Cells of a file that may hold anything, stripped; lists, objects and bytes are refused."""
+    """Cells of a file that may hold anything, texts stripped; a ValueError for lists, objects and
+    bytes, which names the column and the row.
+    """
     for row, cell in enumerate(cells, 1):
         if not isinstance(cell, str | int | float | None):
             what = type(cell).__name__
@@ -333,8 +343,8 @@ def single_values(name: str, cells: Cells) -> Cells:
 
 
 def _numpy_file(data: bytes) -> Table:
-    """Arrays of an NPZ file, fields of a structured NPY file, or its array; objects are never
-    loaded.
+    """Arrays of an NPZ file, fields of a structured NPY file, or its array; a ValueError for a
+    damaged file and for objects, which are never loaded.
     """
     if data.startswith(b"PK"):
         archive = _parsed(lambda: np.load(io.BytesIO(data), allow_pickle=False))
@@ -352,8 +362,8 @@ def _numpy_file(data: bytes) -> Table:
 
 
 def _torch_file(data: bytes) -> Table:
-    """A tensor of a PyTorch file, or a dictionary of tensors by name; nothing else in it is ever
-    run.
+    """A tensor of a PyTorch file, or a dictionary of tensors by name; a ValueError for anything
+    else, and nothing in it is ever run.
     """
     torch = _package("torch")
     if data.startswith(b"PK"):
@@ -398,7 +408,15 @@ def _arrays(
     headers: Callable[[Sequence[str]], dict[str, ArrayHeader]] | None = None,
     bare: bool = False,
 ) -> Table:
-    """Arrays of shape (n,) or (n, 1) by name; their headers where not all are in memory."""
+    """A table of arrays of shape (n,) or (n, 1).
+
+    Args:
+        names: Of the arrays.
+        load: From a name to the array.
+        headers: From names to type and shape of each array, where not all are in memory; None
+            where they are.
+        bare: Whether it is one array without a name.
+    """
 
     def headers_in_memory(columns: Sequence[str]) -> dict[str, ArrayHeader]:
         """Type and shape of each array, where reading a header would save nothing."""
@@ -429,8 +447,8 @@ def _arrays(
 
 
 def _array_cells(label: str, values: Any) -> Cells:
-    """The values of an array of numbers or text, one per example; floats of any width as
-    float64.
+    """The values of an array of numbers or text, shape (n,) or (n, 1), one per example; floats of
+    any width as float64. A ValueError for other shapes and types.
     """
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -446,13 +464,15 @@ def _array_cells(label: str, values: Any) -> Cells:
 
 
 def open_parquet(data: bytes) -> Any:
-    """A Parquet file of pyarrow, of which the metadata alone are read."""
+    """A Parquet file of pyarrow, of which the metadata alone are read; a ValueError for damaged
+    bytes, or without pyarrow.
+    """
     reader = _package("pyarrow.parquet")
     return _parsed(lambda: reader.ParquetFile(io.BytesIO(data)))
 
 
 def _parquet(data: bytes) -> Table:
-    """The columns of a Parquet file, whose names must differ."""
+    """The columns of a Parquet file; a ValueError for a damaged one, or for two of one name."""
     file = open_parquet(data)
     names: list[str] = list(file.schema_arrow.names)
     if len(set(names)) < len(names):
@@ -494,8 +514,8 @@ def _package(module: str) -> Any:
 
 
 def _parsed(read: Callable[[], Any], where: str = "") -> Any:
-    """What a reader of another package returns; whatever it raises over a damaged file becomes one
-    line.
+    """What a reader of another package returns; whatever it raises over a damaged file becomes a
+    ValueError of one line, which begins with ``where``.
     """
     try:
         return read()
