@@ -160,8 +160,8 @@ def audit_dp_training(
 
 
 def _divisors(divisor: float | None, rate: float, records: int) -> list[float]:
-    """The divisor that is stated, or else those of usual loops: the expected batch size, its whole
-    part, 1, or the number of records.
+    """The divisors of the sum of gradients to try: the one that is stated, or else those of usual
+    loops, which are the expected batch size, its whole part, 1, and the number of records.
 
     All of these are constant, and a constant decides nothing about privacy.
     """
@@ -173,10 +173,10 @@ def _divisors(divisor: float | None, rate: float, records: int) -> list[float]:
 
 
 def _checked(runs: Runs, statements: list[Stated]) -> tuple[list[DpCheck], Stated]:
-    """What the checks find by the first of the statements for which all pass, and that one.
+    """What the checks find by the first of the statements for which all pass, and that statement.
 
-    The statements differ in the divisor, that is in the scale of all numbers. If none passes, it is
-    the one whose norm a record reaches, or else the first.
+    The statements differ in the divisor, that is in the scale of all numbers. If the checks pass
+    for none, it is the first whose norm a record just reaches, or else the first of all.
     """
     for stated in statements:
         checks = [_timed(partial(check, runs, stated)) for check in CHECKS]
@@ -194,14 +194,17 @@ def _timed(check: Callable[[], DpCheck]) -> DpCheck:
 
 
 def _largest_canary(runs: Runs) -> int:
-    """Index of the canary whose steps are farthest from those of the null."""
+    """Index of the canary whose steps are farthest from those of the null, which is known."""
     sizes = [changes(run, runs.null).max() for run in runs.canaries if runs.null is not None]
     return sizes.index(max(sizes))
 
 
 def _notes(loop: Loop, runs: Runs, divisor: float | None) -> list[str]:
-    """What was left out of the checks, or measured in another way, and why; and a divisor that is
-    not the expected batch size.
+    """Notes of what was left out of the checks, or measured in another way, and why.
+
+    Args:
+        divisor: What the loop divides the sum of gradients by, where that is not the expected batch
+            size; else None.
     """
     notes: list[str] = []
     if divisor is not None:
@@ -227,7 +230,9 @@ def _result(checks: list[DpCheck], error: float, runs: Runs, notes: list[str]) -
 
 
 def _record_count(data: Any) -> int:
-    """Number of records; a ValueError for data that are no arrays of one length."""
+    """Number of records; a ValueError for data that are no arrays or tensors of one length, 16 or
+    more.
+    """
     columns = data if isinstance(data, tuple) else (data,)
     if all(map(_is_array, columns)):
         lengths = [column.shape[0] if column.shape else 0 for column in columns]

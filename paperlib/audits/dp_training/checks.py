@@ -68,6 +68,16 @@ class _Sample(NamedTuple):
     free: float  # degrees of freedom of the sum of their squares
 
 
+class _Tried(NamedTuple):
+    """How a sample compares with noise of the stated size; in order of the fields, but the last."""
+
+    p_value: float
+    kind: FindingKind
+    numbers: list[int]  # of the parameters or steps of the sample
+    ratio: float  # deviation that the sample shows, in units of the stated one
+    sample: _Sample
+
+
 # The checks. Sums of squares are of noise through orthonormal maps that do not depend on it, plus
 # what batches add; this makes them larger at most, so that too small a sum shows too little noise
 # on any data.
@@ -113,7 +123,9 @@ def _other_records(runs: Runs, stated: Stated) -> DpCheck:
 
 
 def _changes_too_many_steps(runs: Runs, stated: Stated) -> bool:
-    """Whether one record changes more steps than batches at the stated rate hold it."""
+    """Whether one record changes more steps than batches at the stated rate hold it, by an exact
+    binomial test at the level of a check.
+    """
     # The record is tried among the user's records and among copies of one: what it changes of the
     # others may be too little to see in one of both. All four trainings have one seed and so the
     # same batches. Where a record changes no step without it, a step that does not hold it changes
@@ -130,8 +142,8 @@ def _changes_too_many_steps(runs: Runs, stated: Stated) -> bool:
 
 
 def _contribution(runs: Runs, stated: Stated) -> DpCheck:
-    """All contributions of a record lie in a ball of the clipping norm around 0, that of no
-    record.
+    """Whether no record adds more than the clipping norm to a step; where no null stands for no
+    record, whether all that canaries add lies in some ball of that radius.
     """
     sizes = _contribution_sizes(runs)
     times = float(sizes.max()) / stated.norm
@@ -164,19 +176,23 @@ def reaches_norm(runs: Runs, stated: Stated) -> bool:
 
 
 def _radii(points: FloatArray) -> FloatArray:
-    """For each step a lower bound on the radius of the least ball around (steps, points,
-    parameters).
+    """For each step a lower bound on the radius of the least ball that holds its points, shape
+    (steps,), by 100 steps of the algorithm of Badoiu and Clarkson.
+
+    ``points`` have shape (steps, points, parameters).
     """
-    # Any weights of mean m bound the square of the radius by their mean square distance from m;
-    # these move to the point farthest from m (Badoiu and Clarkson).
+    # The mean square distance of weighted points from their weighted mean m is at most the square
+    # of the radius, for any weights of sum 1. These move to the point that is farthest from m,
+    # which makes the bound tight. Distances need the inner products of the points alone.
     centred = points - points.mean(1, keepdims=True)
     products = centred @ centred.transpose(0, 2, 1)
-    squares = np.einsum("tii->ti", products)
+    squares = np.einsum("tii->ti", products)  # square length of each point
     weights = np.full(squares.shape, 1 / squares.shape[1])
     best = np.zeros(len(points))
     for step in range(2, 102):
-        toward = np.einsum("tij,tj->ti", products, weights)
+        toward = np.einsum("tij,tj->ti", products, weights)  # inner product of each point with m
         best = np.maximum(best, (weights * (squares - toward)).sum(1))
+        # A point p is farthest from m where |p|^2 - 2 p m is largest.
         weights *= 1 - 1 / step
         weights[np.arange(len(points)), (squares - 2 * toward).argmax(1)] += 1 / step
     return np.sqrt(best)
@@ -187,9 +203,9 @@ def _shortfall(name: str, samples: Iterator[_Sample], stated: Stated) -> DpCheck
 
     If the noise has the stated deviation or more, the sum over its variance is at least a
     chi-squared variable with ``free`` degrees of freedom. The smallest p-value, times the number of
-    samples, is that of the check.
+    samples, is that of the check, by the union bound.
     """
-    tried: list[tuple[float, FindingKind, list[int], float, _Sample]] = []
+    tried: list[_Tried] = []
     for sample in samples:
         if sample.free <= 0:
             continue
@@ -199,28 +215,33 @@ def _shortfall(name: str, samples: Iterator[_Sample], stated: Stated) -> DpCheck
             return DpCheck(name=name, passed=True, kind="noise not tried")
         p_value = float(gammainc(sample.free / 2, total / stated.noise**2 / 2))
         ratio = (total / sample.free) ** 0.5 / stated.noise
-        tried.append((p_value, sample.kind, [*sample.numbers.values()], ratio, sample))
+        numbers = [*sample.numbers.values()]
+        tried.append(_Tried(p_value, sample.kind, numbers, ratio, sample))
     if not tried:
         return DpCheck(name=name, passed=True, kind="too few numbers")
     # Of equal ones, as of p-values of 0, the first parameter and the nearest steps.
-    p_value, kind, _, ratio, sample = min(tried, key=lambda entry: entry[:4])
-    p_value = min(1.0, p_value * len(tried))
+    worst = min(tried, key=lambda entry: (entry.p_value, entry.kind, entry.numbers, entry.ratio))
+    p_value = min(1.0, worst.p_value * len(tried))
     return DpCheck(
         name=name,
         passed=p_value > stated.level,
-        kind=kind,
-        numbers={**sample.numbers, "ratio": ratio},
+        kind=worst.kind,
+        numbers={**worst.sample.numbers, "ratio": worst.ratio},
         p_value=p_value,
     )
 
 
 def _by_parameter(rows: FloatArray, runs: Runs) -> Iterator[tuple[int, FloatArray]]:
-    """The number of each parameter, from 1, and its columns of the rows."""
+    """The number of each of the optimizer's parameters, from 1, and its columns of ``rows``, shape
+    (steps, parameters).
+    """
     return zip(runs.numbers, np.split(rows, np.cumsum(runs.widths)[:-1], axis=1), strict=True)
 
 
 def _noise(runs: Runs, stated: Stated) -> DpCheck:
-    """The noise in every second step, without the direction of the other steps' mean."""
+    """Whether the noise in every second step, without the direction of the other steps' mean, is as
+    large as stated; passed where it only looks missing, since the same noise comes in every step.
+    """
 
     def samples() -> Iterator[_Sample]:
         """For each parameter, the rows of every second step without their part along the mean of
@@ -228,6 +249,8 @@ def _noise(runs: Runs, stated: Stated) -> DpCheck:
         """
         for number, rows in _by_parameter(runs.quiet, runs):
             mean = rows[1::2].sum(0)
+            # What batches of records that are all alike add goes along the gradient of that record,
+            # which the mean shows; it does not depend on the noise of the steps that are looked at.
             along = mean / max(float(np.linalg.norm(mean)), 1e-300)
             rest = rows[::2] - np.outer(rows[::2] @ along, along)
             free = len(rest) * (rest.shape[1] - 1)
@@ -253,13 +276,15 @@ def _repeats(runs: Runs, stated: Stated) -> bool:
         directions.append(np.linalg.svd(rows - rows.mean(0), full_matrices=False)[2][0])
     basis = np.linalg.qr(np.stack(directions, 1))[0]
     mean = mean - basis @ (basis.T @ mean)
-    free = len(mean) - 2
+    free = len(mean) - 2  # after the two directions
+    # If all steps have the same noise, the mean is the difference of two independent noises, which
+    # has twice the variance of each.
     return free > 0 and gammainc(free / 2, mean @ mean / stated.noise**2 / 4) > stated.level
 
 
 def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
-    """Whether each step has noise of its own: steps a number apart are taken in pairs that share
-    none, and noise that comes again has no difference, or no sum.
+    """Whether each step has noise of its own: noise that comes again some steps later has no
+    difference to the first one, or no sum with it if its sign is turned.
     """
 
     def samples() -> Iterator[_Sample]:
@@ -272,9 +297,15 @@ def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
 
 
 def _pairs_of_steps(rows: FloatArray) -> Iterator[_Sample]:
-    """Each difference and sum of steps, in place of its values their norm, shape ()."""
+    """The differences and the sums of steps that are some number of steps apart, a sample each.
+
+    ``rows`` are the steps of a parameter, shape (steps, numbers). A sample holds the norm of its
+    values, shape (), in their place, since a test asks for the sum of their squares alone.
+    """
     steps = np.arange(len(rows))
     products = rows @ rows.T  # all that follows is of these, as rows may be long
+    # The first steps of the pairs are those of every second block of ``apart`` steps, so that no
+    # step is in two pairs of a sample.
     for apart, late in product(steps[1:], (0, 1)):
         first = steps[:-apart][steps[:-apart] // apart % 2 == late]
         second = first + apart
@@ -285,9 +316,12 @@ def _pairs_of_steps(rows: FloatArray) -> Iterator[_Sample]:
         kinds: tuple[tuple[int, FindingKind], ...]
         kinds = ((-1, "difference of steps"), (1, "sum of steps"))
         for sign, kind in kinds:
+            # Square norms of the rows' differences or sums, less that along the direction; by 2, so
+            # that each has the variance of the noise of a step.
             crossed = 2 * sign * products[first, second]
             squares = products[first, first] + products[second, second] + crossed
             left = (squares - (along[first] + sign * along[second]) ** 2 / length).sum() / 2
+            # The direction takes a number of each row, and of sums a row: their mean lies along it.
             free = (len(first) - (sign > 0)) * (rows.shape[1] - 1)
             norm = np.asarray(np.sqrt(max(left, 0)))
             yield _Sample(kind, {"apart": int(apart)}, norm, float(free))
@@ -336,7 +370,9 @@ def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
 
 
 def _held(runs: Runs, stated: Stated) -> list[NDArray[np.bool_]]:
-    """Whether each step of each seed held the record."""
+    """For each pair of trainings of one seed with two canaries, whether each step held record 0,
+    shape (steps,): then they differ in this step.
+    """
     return [changes(near, far) > SEEN * stated.norm for near, far in runs.pairs]
 
 
@@ -357,7 +393,12 @@ def _rate(runs: Runs, stated: Stated) -> DpCheck:
 
 
 def _poisson(runs: Runs, stated: Stated) -> DpCheck:
-    """Shuffled data have each record once in each epoch, Poisson batches about 2 times in 5."""
+    """Whether record 0 is in just one step of an epoch no more often than Poisson sampling puts it
+    there, by an exact binomial test.
+
+    Shuffled data have each record once in each epoch, Poisson batches in about 2 epochs of 5.
+    """
+    # An epoch: as many steps as hold each record once on average.
     length = round(1 / stated.rate)
     epochs = [
         run[start : start + length]

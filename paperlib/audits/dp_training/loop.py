@@ -32,11 +32,17 @@ class Loop:
     def read(self, data: Any, seed: int) -> FloatArray:
         """Gradients of a training whose parameters are held at their start, (steps, parameters);
         also such as are not finite.
+
+        Raises:
+            ValueError: No optimizer made a step and no gradients were returned, or parameters that
+                change from step to step.
         """
         return self._released(data, seed, hold=True)
 
     def held(self, data: Any, seed: int) -> FloatArray:
-        """As `read`; a ValueError for gradients that are not finite."""
+        """Gradients of a training whose parameters are held at their start, (steps, parameters); a
+        ValueError for such as are not finite.
+        """
         rows = self.read(data, seed)
         if not np.isfinite(rows).all():
             raise ValueError("train: gradients that are not finite; use smaller canaries")
@@ -77,7 +83,9 @@ class Loop:
         return gradients
 
     def _note(self, widths: list[int], used: list[bool]) -> None:
-        """Keep which parameters have had a gradient; a ValueError for other parameters."""
+        """Keep which parameters have had a gradient; a ValueError for parameters of other widths
+        than those of the first step.
+        """
         if not self.widths:
             self.widths = widths
             self.used = np.zeros(len(widths), bool)
@@ -87,10 +95,10 @@ class Loop:
 
 
 def _gradients(optimizer: Any, *, hold: bool) -> tuple[FloatArray, list[int], list[bool]]:
-    """The gradients of a step in one row, numbers of each parameter, and whether it has a gradient;
-    ``hold`` sets them to 0.
+    """The gradients of a step in one row, shape (numbers,); how many of these numbers each
+    parameter has; and whether each has a gradient, else its numbers are zeros.
 
-    A parameter without a gradient in this step counts as zeros.
+    ``hold`` sets the gradients to 0, so that the step leaves the parameters where they are.
     """
     import torch
 
@@ -140,7 +148,9 @@ def _divisor_of(wrapper: Any) -> float | None:
 
 
 def _returned_gradients(returned: Any) -> FloatArray:
-    """The gradients that a loop without an optimizer of torch returns, (steps, parameters)."""
+    """The gradients that a loop without an optimizer of torch returns, (steps, parameters); a
+    ValueError where it returns anything else.
+    """
     steps = [] if returned is None else [record_value(row) for row in returned]
     gradients = np.array(steps, dtype=float)
     if gradients.ndim != 2:
@@ -153,7 +163,9 @@ def _returned_gradients(returned: Any) -> FloatArray:
 
 
 def with_record(data: Any, record: Any, where: Any = 0) -> Any:
-    """A copy of the data with a record at a place, or at every place."""
+    """A copy of the data, one array or a tuple of arrays, with a record at the row ``where``, or at
+    each of a slice of rows; a record of a tuple of arrays is a tuple too.
+    """
     if isinstance(data, tuple):
         return tuple(
             with_record(column, value, where) for column, value in zip(data, record, strict=True)

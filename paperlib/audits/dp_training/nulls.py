@@ -42,10 +42,10 @@ def null_rows(
     first, second = among
     rows = loop.read(with_record(first.data, null), first.seed)
     other = loop.read(with_record(second.data, null), second.seed)
-    is_plain = interplay(first.rows, rows, second.rows, other).max() <= _EXACT * seen
+    adds_the_same = interplay(first.rows, rows, second.rows, other).max() <= _EXACT * seen
     if is_fault:
         return (rows, "plain") if np.isfinite(rows).all() else (None, "changes others")
-    if not is_plain:
+    if not adds_the_same:
         return _among_clipped(loop, null, first, seen)
     if _has_gradient(loop.read(with_record(first.data, null, slice(None)), first.seed)):
         return None, "has a gradient"
@@ -73,15 +73,17 @@ def _has_gradient(rows: FloatArray) -> bool:
 def _among_clipped(
     loop: Loop, null: Any, first: Among, seen: float
 ) -> tuple[FloatArray | None, NullUse]:
-    """No record as seen among copies of the canary, whose gradients are so large that a factor on
-    them, such as by a mean that leaves out the null, changes nothing once they are clipped.
+    """Gradients of the training with no record in place of record 0, shape (steps, parameters),
+    from what the canary adds among copies of itself, and how the null was used; None where this
+    fails.
 
-    If they are not so large, what the canary adds depends on how many of the others are nulls, or
-    is 0, as the mean makes up for it.
+    The gradients of the copies are so large that a factor on them, such as by a mean that leaves
+    out the null, changes nothing once they are clipped. If they are not so large, what the canary
+    adds depends on how many of the others are nulls, or is 0, as the mean makes up for it.
     """
     alike = with_record(first.data, first.canary, slice(None))
     half_null = with_record(alike, null, slice(1, None, 2))
-    added: list[FloatArray] = []
+    added: list[FloatArray] = []  # by the canary to each step, (steps, parameters), among each
     for others in (alike, half_null):
         with_canary = loop.read(with_record(others, first.canary), first.seed)
         with_null = loop.read(with_record(others, null), first.seed)

@@ -13,10 +13,10 @@ from paperlib.audits.dp_training.loop import Loop, changes, interplay, record_va
 from paperlib.audits.dp_training.nulls import Among, NullUse, null_rows
 from paperlib.core.checks import FloatArray
 
-_OUTLIER = 100.0
+_OUTLIER = 100.0  # factor on a record, whose gradient is then likely to be clipped
 _ORDINARY = 0.1  # so that gradients are small, and a weight or a scale shows through clipping
 _MOST_CANARIES = 8
-_MOST_SEEDS = 20
+_MOST_SEEDS = 20  # tried until a canary is in a batch
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def outliers(data: Any) -> list[Any]:
 
 
 def _ordinary(data: Any, canary: Any) -> Any:
-    """A small record, with another label than a canary if the data have one: the first array
-    times 0.1, the others as they are.
+    """A small record, its first array times 0.1, the others as they are: of a single array record
+    1; of a tuple the first from record 1 on that has another label than the canary, or the last.
     """
     if not isinstance(data, tuple):
         return _scaled(data[1], _ORDINARY)
@@ -109,8 +109,13 @@ def _scaled(values: Any, factor: float) -> Any:
 def held_runs(
     loop: Loop, data: Any, canaries: list[Any], null: Any, seeds: int, seen: float
 ) -> Runs:
-    """The trainings that most checks look at; a step that changes by less than ``seen`` held no
-    canary.
+    """The trainings that most checks look at.
+
+    Args:
+        canaries: Records, two or more, which stand in place of record 0 one after the other.
+        null: A record whose gradient is 0; None for none.
+        seeds: Number of pairs of trainings, each of a seed of its own.
+        seen: Size of a change of a step, below which it held no canary.
 
     Raises:
         ValueError: A training without gradients, or one that the seed does not decide.
@@ -164,8 +169,8 @@ def held_runs(
 
 
 def _without_unused(runs: Runs, used: NDArray[np.bool_]) -> Runs:
-    """The trainings without the parameters that had no gradient in any step of any of them: no
-    step changes these, so that nothing of them is released.
+    """The trainings without the parameters that had no gradient in any step of any of them, by
+    ``used``, shape (parameters,): no step changes these, so that nothing of them is released.
     """
     if used.all():
         return runs
@@ -188,9 +193,14 @@ def _seen_canaries(
     loop: Loop, data: Any, canaries: list[Any], of_first: FloatArray, seen: float
 ) -> tuple[list[FloatArray], int, int]:
     """Gradients of the training with each canary, by the first seed with which a canary changes a
-    step; the canary that changes one the most; and the seed.
+    step; the number, from 0, of the canary that changes one the most; and the seed.
 
-    ``of_first`` are the gradients with the first canary and seed 0.
+    Args:
+        of_first: Gradients with the first canary and seed 0, (steps, parameters).
+        seen: Size of a change of a step, below which it held no canary.
+
+    Raises:
+        ValueError: No canary changes a step with any of the seeds.
     """
     for seed in range(_MOST_SEEDS):  # a short training may not meet the record
         others = [loop.held(with_record(data, canary), seed) for canary in canaries[1:]]
@@ -209,7 +219,8 @@ def along(loop: Loop, data: Any, canary: Any, null: Any, seed: int, *, member: b
     """How far each step went in the direction of a canary's gradient, among records without a
     gradient, shape (steps,).
 
-    A ``member`` canary stands in place of record 0.
+    A ``member`` canary stands in place of record 0. The unit is that of a released gradient; a
+    ValueError for gradients that are not finite.
     """
     all_null = with_record(data, null, slice(None))
     all_canaries = with_record(data, canary, slice(None))
