@@ -17,12 +17,12 @@ from paperlib.core.options import Design
 class Terms:
     """What both tests take for granted, checked: arguments of `audit_panoramia`."""
 
-    confidence: float
-    gamma: float
-    delta: float
-    known_c: float | None
+    confidence: float  # of both bounds together, in (0, 1)
+    gamma: float  # probability of a set on which closeness may fail, in [0, 1)
+    delta: float  # of (epsilon, delta)-DP, in [0, 1)
+    known_c: float | None  # c of the generator where it is known, nats, 0 or more
     design: Design
-    seed: int
+    seed: int  # of a game
 
     def __post_init__(self) -> None:
         """Refuse (ValueError) numbers out of range, and keep them as float."""

@@ -157,7 +157,9 @@ def as_rows(name: str, values: Any) -> FloatArray:
 
 
 def check_index(name: str, values: Any, others: Any) -> None:
-    """Refuse (ValueError) pandas objects with the same labels of rows in another order."""
+    """Refuse (ValueError) ``values`` whose rows have the labels of ``others`` in another order;
+    only pandas objects have labels. ``name`` begins the message.
+    """
     if not (hasattr(values, "iloc") and hasattr(others, "iloc")):
         return
     is_reordered = not values.index.equals(others.index)

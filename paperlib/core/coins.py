@@ -281,7 +281,7 @@ class Coins:
 
     @property
     def seal(self) -> str:
-        """What a report says of the coins."""
+        """What a report says of the coins in one line: how many, of what, when sealed, the hash."""
         what = "canaries" if self.copies else "records"
         if self.unit:
             what = f"units of {self.unit!r}"
@@ -467,7 +467,9 @@ class Coins:
         return sealed_text(self._content())
 
     def _content(self) -> dict[str, Any]:
-        """The fields of the sealed file, in its order, but for the hash."""
+        """The fields of the sealed file by name, but for the hash; those of other kinds of coins
+        are left out, as files of earlier versions have none.
+        """
         content: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -516,7 +518,9 @@ class Coins:
 
 
 def _names(ids: Iterable[Any]) -> list[str]:
-    """Ids as text; a ValueError for an empty one, and for one mapping under two names."""
+    """Ids as text, in their order; a ValueError for what is no list, for none, for an empty id, and
+    for one mapping under two names.
+    """
     if hasattr(ids, "columns") or isinstance(ids, str | bytes | set | frozenset):
         raise ValueError(
             f"ids: expected a list of names, or a table's column, got a {type(ids).__name__}"

@@ -319,8 +319,10 @@ def _highest_area(auc: float, members: int, others: int, level: float) -> float:
     """
 
     def excess(area: float) -> float:
-        """How far above ``auc`` an area is, less what is allowed at the level."""
-        # Hanley and McNeil's Q1 - A^2 and Q2 - A^2, of which the larger goes with the larger class.
+        """How far above ``auc`` an area A is, less what is allowed at the level: 0 at the end."""
+        # Their variance is (A (1 - A) + (m - 1) (Q1 - A^2) + (n - 1) (Q2 - A^2)) / (m n), with
+        # Q1 = A / (2 - A) and Q2 = 2 A^2 / (1 + A); it is largest where the larger of the two
+        # differences goes with the larger class.
         first = area / (2 - area) - area**2
         second = 2 * area**2 / (1 + area) - area**2
         few, many = sorted((members, others))
@@ -404,7 +406,9 @@ def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> Sco
 
 
 def _rate_at(scores: MembershipScores, rate: float, confidence: float) -> RateAtFpr:
-    """The true-positive rate at a false-positive rate, or why it cannot be measured."""
+    """The true-positive rate at a false-positive ``rate``, in (0, 1), with its interval; or a note
+    why so few non-members do not measure it.
+    """
     needed = math.ceil(1 / rate)
     present = scores.nonmember.size
     if present < needed:

@@ -25,7 +25,9 @@ def optional_package(name: str, extra: str, purpose: str) -> Any:
 
 @contextmanager
 def quiet(name: str, level: int) -> Generator[None]:
-    """Hide what a package logs below ``level``, and leave its logger as it was."""
+    """Hide what the package ``name`` logs below ``level``, one of ``logging``, while the block
+    runs, and leave its logger as it was.
+    """
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(level)

@@ -242,14 +242,20 @@ def _codes(texts: Sequence[str]) -> tuple[list[str], IntArray]:
 
 
 def _are_row_numbers(names: list[str], codes: IntArray, member: Flags) -> bool:
-    """Whether each side counts anew from 0 or 1, as rows, batches and positions are counted."""
+    """Whether each side counts anew from 0 or 1, as rows, batches and positions are counted.
+
+    Args:
+        names: The different values of a column.
+        codes: Which of them each row holds, shape (n,); -1 for a missing cell.
+        member: Whether each row is a member, shape (n,).
+    """
     if not all(name.isdecimal() for name in names):
         return False
     numbers = np.array([float(name) for name in names])
     for side in (member, ~member):
         present = np.unique(codes[side & (codes >= 0)])
         last = numbers[present].max(initial=0.0)
-        if present.size < _DENSE * last:
+        if present.size < _DENSE * last:  # numbers up to the last one are missing
             return False
     return True
 
@@ -313,7 +319,9 @@ def _are_few_changes(changes: int, side: Flags) -> bool:
 
 
 def _tokens(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Numbers and words of a name, as they are sorted: numbers by their length, then digits."""
+    """Numbers and words of a name as keys for sorting: numbers stand before words, and are ordered
+    by their size, which is their length and then their digits.
+    """
     keys: list[tuple[int, int, str]] = []
     for token in _TOKENS.findall(name):
         if token.isdecimal():

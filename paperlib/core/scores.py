@@ -53,6 +53,7 @@ class MembershipScores:
     def __init__(
         self, member: ArrayLike, nonmember: ArrayLike, *, higher_means_member: bool = True
     ) -> None:
+        """Check both sides and keep them as read-only arrays."""
         members = check_vector("member scores", member, infinite=True)
         nonmembers = check_vector("nonmember scores", nonmember, infinite=True)
         object.__setattr__(self, "member", members)

@@ -58,7 +58,7 @@ class VisibleStream(io.TextIOBase):
         self._may_return = True  # nothing but a bar stands in the line
 
     def write(self, text: str, /) -> int:
-        """Write the text in visible letters; the number of characters taken."""
+        """Write the text in visible letters; return the number of its characters."""
         if text.startswith("\r") and self._may_return:
             self.stream.write("\r" + _without_steering(text[1:]))
         elif text:

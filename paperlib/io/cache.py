@@ -113,7 +113,7 @@ class Cache:
         return arrays
 
     def find(self, config: Mapping[str, Any]) -> Arrays | None:
-        """The arrays of ``config``, or None when there is no sound entry."""
+        """The arrays of ``config`` by name, or None when there is no sound entry."""
         path = self.path(config)
         if not path.is_file():
             return None
@@ -169,7 +169,9 @@ def _go_on_without_keeping(folder: Path, error: OSError) -> None:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Whether a file can be written in a folder, which is made."""
+    """Whether a file can be written in a folder, which is made if it is not there: a byte is tried,
+    since a full disk tells nothing before.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:

@@ -43,7 +43,9 @@ class DownloadError(RuntimeError):
 
 
 def user_cache_folder() -> Path:
-    """The folder of this user's caches, by the habit of the operating system."""
+    """The folder of this user's caches, which need not exist: ``XDG_CACHE_HOME`` says where, else
+    the habit of the operating system.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
     if base:
         return Path(base) / "paperlib"

@@ -243,7 +243,7 @@ class _TextFile:
         return f"{name}{self.separator}{line}"
 
     def _line(self, row: dict[str, Any]) -> str:
-        """A record as a line of this file."""
+        """A record, cells by column, as a line of this file: JSON, delimited text or a name."""
         if self.text.names is not None:
             return row["text"]
         if self._is_json:
@@ -284,7 +284,9 @@ def _json(text: str) -> _Text:
 
 
 def _list(text: str) -> _Text:
-    """One id a line; a ValueError where the first line is a heading."""
+    """A list with one id a line, blank lines left out; a ValueError where the first line is a
+    heading.
+    """
     lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
     if lines and plain(lines[0]) in _USUAL:
         raise ValueError(
@@ -305,10 +307,12 @@ def _parquet_table(data: bytes) -> Any:
 
 
 def _parquet_records(table: Any, ending: str) -> Records:
-    """Records of a table of pyarrow."""
+    """Records of a table of pyarrow: each row is one, and files are written with the ``ending``."""
 
     def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
-        """Write the rows to keep, behind a column of ids where these are given."""
+        """Write the rows to keep, behind a column of ids where these are given, whole or not at all
+        with an OutputError.
+        """
         from pyarrow import parquet
 
         with_ids = table if ids is None else table.add_column(0, MADE_ID, [list(ids)])

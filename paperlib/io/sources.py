@@ -87,7 +87,9 @@ def _files_reached(names: Iterable[str], packages: set[str], memo: Known) -> set
 
 
 def _leads_to(source: str | Path, packages: set[str], memo: Known) -> list[str | Path]:
-    """Names that a file imports from ``packages``, or files and names that a name stands for."""
+    """Names that a file imports from ``packages``, or files and names that a dotted name stands
+    for; ``memo`` keeps the answers.
+    """
     if source not in memo:
         memo[source] = _imports(source) if isinstance(source, Path) else _reached(source)
     if not isinstance(source, Path):
@@ -97,8 +99,8 @@ def _leads_to(source: str | Path, packages: set[str], memo: Known) -> list[str |
 
 
 def _imports(file: Path) -> list[str | Path]:
-    """Names that a file imports."""
-    package = ""
+    """Dotted names that a file of Python imports, relative ones in full."""
+    package = ""  # that the file is in, found by the folders with an __init__.py around it
     folder = file.parent
     while (folder / "__init__.py").is_file():
         package = f"{folder.name}.{package}".rstrip(".")
@@ -184,7 +186,9 @@ def _parsed(source: str) -> ast.Module:
 
 @lru_cache(maxsize=256)
 def _passed_on(source: str, package: str) -> dict[str, str] | None:
-    """Names that an ``__init__`` passes on, with their origins; None if it does more than that."""
+    """Names that the source of an ``__init__`` passes on, with the dotted names of their origins;
+    None if it does more than that. Relative imports start from ``package``.
+    """
     names: dict[str, str] = {}
     for node in _parsed(source).body:
         if isinstance(node, ast.ImportFrom):
@@ -210,7 +214,7 @@ def _holds_no_code(node: ast.stmt) -> bool:
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
     """The full name of the module that ``from … import`` in a module of ``package`` names."""
-    if not node.level:
+    if not node.level:  # no dots in front
         return node.module or ""
     levels = package.split(".")
     base = levels[: len(levels) - node.level + 1]

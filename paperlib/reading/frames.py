@@ -55,7 +55,9 @@ def read_frames(paths: Sequence[str]) -> "list[pd.DataFrame]":
 
 
 def _read_cells(path: str) -> "tuple[pd.DataFrame, bool]":
-    """The cells of a file, and whether all of them are text whose types are still open."""
+    """The cells of a file, and whether all of them are text whose types are still open; a
+    ValueError for a file that cannot be read, or without rows.
+    """
     import pandas as pd
 
     source = open_source(path)
@@ -128,7 +130,9 @@ def _typed(column: "pd.Series[Any]", kind: _CellKind) -> "pd.Series[Any]":
 
 
 def _match_types(frames: "list[pd.DataFrame]", paths: Sequence[str]) -> None:
-    """Give columns of later files the types of the first file, in place, where no value changes."""
+    """Give columns of later files the types of the first file, in place; a ValueError where a value
+    would change, which names both files.
+    """
     first = frames[0]
     for frame, path in zip(frames[1:], paths[1:], strict=True):
         for name in frame.columns.intersection(first.columns):

@@ -66,7 +66,9 @@ def check_parquet(data: bytes, metadata: Any, columns: Sequence[str]) -> None:
 
 
 def _sizes(data: bytes, leaf: _Leaf) -> Iterator[int]:
-    """Bytes of the values of a column, each written out: of one batch of rows after the other."""
+    """Bytes of the values of a column, each written out: of one batch of rows after the other. A
+    ValueError for a column that cannot be read.
+    """
     if not leaf.is_text:
         yield leaf.unfolded
         return
@@ -103,7 +105,9 @@ def _text_sizes(data: bytes, leaf: _Leaf) -> Iterator[int]:
 
 
 def _unfolded_size(array: Any) -> int:
-    """Bytes of the values of an array of pyarrow, with each text of a dictionary written out."""
+    """Bytes of the values of an array of pyarrow, as if each text of a dictionary was written out,
+    and those inside lists and structures with them.
+    """
     kinds = import_module("pyarrow.types")
     compute = import_module("pyarrow.compute")
     if kinds.is_dictionary(array.type):

@@ -180,7 +180,9 @@ def _read_one_file(source: NamedBytes, options: _Options) -> LoadedScores:
 
 
 def _read_two_files(first: NamedBytes, second: NamedBytes, options: _Options) -> LoadedScores:
-    """Scores of a file of members and of one of non-members, which must hold the same kind."""
+    """Scores of a file of members and of one of non-members; a ValueError where one holds scores
+    and the other losses.
+    """
     with named(first):
         members = _read_columns(table_of(first), options, side=True)
     with named(second):
@@ -214,7 +216,9 @@ def _read_both_classes(table: Table, options: _Options) -> _TableScores:
 
 
 def _read_array_pair(table: Table, pair: tuple[str, str], options: _Options) -> _TableScores:
-    """The values of an array of members and of one of non-members, in this order."""
+    """The values of an array of members and of one of non-members, whose names are the ``pair``, in
+    this order; a ValueError where identifiers, groups or a direction are asked for in vain.
+    """
     names = f"{table.noun}s {pair[0]!r} and {pair[1]!r}"
     if options.id or options.group:
         raise ValueError(
@@ -559,7 +563,9 @@ def _first_rows_of_units(tables: Sequence[_TableScores]) -> NDArray[np.int64]:
 
 
 def _free_in_all(tables: Sequence[_TableScores]) -> list[str]:
-    """Columns of all tables that nothing was read from, without row numbers."""
+    """Names of the columns that nothing was read from and that every table has, without row
+    numbers.
+    """
     names: list[str] = []
     free_in_each = [frozenset(loaded.free) for loaded in tables]
     for name in tables[0].free:
@@ -581,7 +587,10 @@ def _cells_of_all(tables: Sequence[_TableScores], names: Sequence[str]) -> dict[
 
 
 def _readable_columns(table: Table, names: Sequence[str]) -> dict[str, Cells]:
-    """Cells of those columns that hold single values, such as no lists and no images."""
+    """Cells by name of those columns that hold single values; those of lists, images and the like
+    are left out. A `TooLargeError` beyond the limit of memory.
+    """
+    # All at once, and one by one only where a column among them cannot be read.
     try:
         return table.read(names)
     except TooLargeError:
@@ -643,7 +652,9 @@ def _checksums(sources: list[NamedBytes]) -> dict[str, str]:
 def _name_conflicts(
     sources: list[NamedBytes], tables: list[_TableScores]
 ) -> tuple[AgainstName | TwoMeasures, ...]:
-    """Where names of columns speak against what was read from them."""
+    """Where names of columns speak against what was read from them: a direction that the user
+    turned round, and two files of different measures.
+    """
     conflicts: list[AgainstName | TwoMeasures] = []
     first = tables[0]
     kind_by_name = None if first.table.bare else kind_of_name(first.score_column)

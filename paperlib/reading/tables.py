@@ -257,7 +257,9 @@ def _rows(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def _full_rows(rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
-    """Rows of as many cells as the header; a ValueError with the number of the first other one."""
+    """Rows of ``width`` cells, as many as the header has; a ValueError with the number of the first
+    other one, or of one that cannot be read.
+    """
     number = 0
     try:
         for row in rows:
@@ -490,7 +492,9 @@ def _parquet(data: bytes) -> Table:
 
 
 def _parquet_cells(name: str, column: Any) -> Cells:
-    """The cells of one column: numbers with a fraction as float64, times and dates as text."""
+    """The cells of one column of pyarrow: numbers with a fraction as float64, times, dates and
+    whole decimals as text; a ValueError for lists, objects and bytes.
+    """
     arrow_type = str(column.type)
     has_decimals = getattr(column.type, "scale", 0)  # of decimal numbers
     if has_decimals or arrow_type.startswith(("halffloat", "float", "double")):

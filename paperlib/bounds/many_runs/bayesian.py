@@ -112,15 +112,22 @@ def audit_bayesian(
 ) -> BayesianResult:
     """Posterior of epsilon from the error counts of one test.
 
-    Other arguments and errors are those of `audit_clopper_pearson`.
-
     Guarantee:
         None over repetitions: the probability is Bayesian, under Jeffreys' prior. For randomized
         response at epsilon 1 and 2 (20 runs each) epsilon is too high in 13 % and 20 % of
         repetitions at a nominal 5 %.
 
     Args:
+        observed: One score per training run, or the error counts of a fixed test.
+        threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random
+            half, drawn by ``seed``.
+        delta: Of (epsilon, delta)-DP, in [0, 1).
         confidence: Posterior probability, in (0, 1).
+        adjacency: "add/remove" if the other runs were trained without the target record, "replace"
+            if they were trained with another one in its place.
+
+    Raises:
+        ValueError: A number out of range, or too few scores to split.
 
     Source:
         Zanella-Beguelin et al. (2023), "Bayesian estimation of differential privacy".

@@ -213,7 +213,9 @@ def fixed_test(
 def _strongest_threshold(
     scores: MembershipScores, power: Callable[[Any, Any, Any, Any], Any]
 ) -> float:
-    """The threshold of largest ``power`` on these scores, in their own unit."""
+    """The threshold of largest ``power`` on these scores, in their own unit; ``power`` is a bound
+    from false positives, non-members, false negatives and members, and broadcasts.
+    """
     # The first point of the curve calls nobody a member.
     false_positive, true_positive, thresholds = (values[1:] for values in scores.roc())
     nonmembers, members = scores.nonmember.size, scores.member.size

@@ -110,16 +110,23 @@ def audit_gaussian_dp(
 ) -> GaussianDpResult:
     """Lower-bound mu of mu-Gaussian DP and convert it to epsilon at delta.
 
-    Other arguments and errors are those of `audit_clopper_pearson`.
-
     Guarantee:
         If training is mu-GDP, the reported mu exceeds it with probability at most
         ``1 - confidence``. The epsilon is a lower bound only if the trade-off curve is Gaussian
         (DP-SGD with many steps nearly).
 
     Args:
+        observed: One score per training run, or the error counts of a fixed test.
         delta: Delta of (epsilon, delta)-DP, in (0, 1); at 0 every mu above 0 means an infinite
             epsilon.
+        threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random
+            half, drawn by ``seed``.
+        confidence: In (0, 1).
+        adjacency: "add/remove" if the other runs were trained without the target record, "replace"
+            if they were trained with another one in its place.
+
+    Raises:
+        ValueError: A number out of range, or too few scores to split.
 
     Source:
         Nasr et al. (2023), "Tight auditing of differentially private machine learning", section 4.

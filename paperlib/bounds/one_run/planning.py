@@ -108,9 +108,10 @@ def plan_audit(
             two normals of equal variance; or scores of a pilot attack. A pilot of ten times m
             examples and more lends its scores; for a smaller one every simulated audit has its own
             of the laws of ranks that the pilot leaves open.
-        guess: As in `audit_one_run`.
+        guess: Which sides the audit guesses, as in `audit_one_run`.
         simulations: Audits simulated, at least 1; by default 100, above m = 10,000 fewer, at least
             10; five times as many where m is sought.
+        seed: Of the simulated audits, and of the laws of a pilot.
 
     Raises:
         ValueError: Neither or both of ``m`` and ``epsilon``, a value out of range, a pilot of fewer
@@ -175,7 +176,9 @@ def plan_audit(
 
 
 def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
-    """What the plan takes for granted of the attack and of the simulated audits."""
+    """Sentences of what a plan of ``total`` examples takes for granted of the attack and of the
+    simulated audits.
+    """
     attack = forecast.attack
     if attack is None:
         scores_like = words.PERFECT

@@ -91,7 +91,9 @@ def density_pair(
 
 
 def _estimate(samples: FloatArray, grid: FloatArray, bandwidth: float) -> FloatArray:
-    """Gaussian kernel density of the samples at the points of an even grid, shape (n,)."""
+    """Gaussian kernel density of samples, shape (k,), at the points of an even grid, shape (n,),
+    per unit of the samples; ``bandwidth`` is in this unit. Samples beyond the grid are left out.
+    """
     step = grid[1] - grid[0]
     position = (samples - grid[0]) / step
     position = position[(position >= 0) & (position < grid.size - 1)]
