@@ -7,12 +7,15 @@ from matplotlib.figure import Figure
 from paperlib.report.figures import COLORS, legend_below, panels
 
 _LINES = {"baseline": ("--", COLORS[1], "baseline"), "mia": ("-", COLORS[0], "attack")}
-_POINTS = 300
+"""Dashes, colour and label of each test."""
+_POINTS = 300  # of a line, at most
 
 
 def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
-    """Precision of the positive guesses over recall, with the columns of `TargetAudits.curves`
-    (Figure 3).
+    """Precision of the positive guesses over recall (Figure 3), and the figure in words.
+
+    ``curves`` has the columns target, test ("baseline" or "mia"), seed, recall and precision, a row
+    for each number of guesses.
     """
     fig = _panels(curves, "precision", ylabel="precision")
     for axes in fig.axes:
@@ -23,8 +26,11 @@ def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
 
 
 def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
-    """Lower bounds on c and on c + epsilon over recall, with the ceiling of a perfect attack
-    (Figure 4).
+    """Lower bounds on c (baseline) and on c + epsilon (attack) over recall, with the ceiling of a
+    perfect attack (Figure 4), and the figure in words.
+
+    ``curves`` has the columns target, test ("baseline" or "mia"), seed, recall, and bound and
+    ceiling in nats.
     """
     fig = _panels(curves, "bound", ylabel="bound (nats)")
     for axes, (_, rows) in zip(fig.axes, curves.groupby("target", sort=False), strict=True):
@@ -38,9 +44,13 @@ def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
 
 
 def guesses_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
-    """True positives over the number of guesses (Figure 10)."""
+    """True positives over the number of guesses (Figure 10), and the figure in words.
+
+    ``curves`` has the columns target, test ("baseline" or "mia"), seed, recall, precision, guesses
+    and true_positives.
+    """
     fig = _panels(curves, "true_positives", x="guesses", ylabel="members")
-    top = fig.axes[0].get_xlim()[1]
+    top = fig.axes[0].get_xlim()[1]  # guessing finds a member with every second guess
     for axes in fig.axes:
         axes.plot(
             [0, top], [0, top / 2], color="black", linewidth=0.8, linestyle=":", label="guessing"
@@ -51,7 +61,9 @@ def guesses_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
 
 
 def _panels(curves: pd.DataFrame, y: str, *, x: str = "recall", ylabel: str) -> Figure:
-    """A figure with a panel for each target and in it a line for each test and seed."""
+    """A figure with a panel for each target and in it a line for each test and seed: ``x`` and
+    ``y`` are columns of ``curves``, beside target, test and seed.
+    """
     targets = list(curves["target"].unique())
     fig, all_axes = panels(len(targets), height=2.5 if len(targets) < 3 else 1.9, share_x=True)
     for axes, target in zip(all_axes, targets, strict=True):
@@ -77,9 +89,11 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _describe(curves: pd.DataFrame, column: str, name: str) -> str:
-    """Baseline and attack in words: the best bound, or the precision at a tenth of the members."""
+    """Baseline and attack of each target in words, as a mean over seeds: of the column "bound" the
+    best one, of another column its value at a recall of 0.1; ``name`` is what the words call it.
+    """
     keys = ["target", "test", "seed"]
-    games = curves.groupby(keys, sort=False)[column].max()
+    games = curves.groupby(keys, sort=False)[column].max()  # a number for each line drawn
     if column != "bound":
         games = curves[curves["recall"] >= 0.1].groupby(keys, sort=False)[column].first()
         name += " at recall 0.1"

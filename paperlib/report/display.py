@@ -72,7 +72,10 @@ def show_text(text: str) -> None:
 
 def used_data(name: str, content: bytes | np.ndarray | Sequence[np.ndarray]) -> str:
     """Note in the result file which data a run used, and return the SHA-256 of their bytes or
-    arrays.
+    arrays, 64 hexadecimal digits; arrays count by their values, in order, and not by their shape.
+
+    Raises:
+        ValueError: A name without words.
 
     >>> used_data("nothing", b"")[:8]
     'e3b0c442'
@@ -89,7 +92,7 @@ def used_data(name: str, content: bytes | np.ndarray | Sequence[np.ndarray]) -> 
 
 
 def check_name(name: str) -> str:
-    """Return a slug that can serve as file name and as label; refuse anything else."""
+    """Return a slug that can serve as file name and as label; refuse (ValueError) anything else."""
     if not _SLUG.fullmatch(name):
         raise ValueError(
             f"name: expected lower-case words joined by hyphens, such as 'gain-by-m', got {name!r}"
@@ -98,7 +101,9 @@ def check_name(name: str) -> str:
 
 
 def one_line(name: str, text: str) -> str:
-    """Return ``text`` with its white space folded to single spaces; refuse one without words."""
+    """Return ``text`` with its white space folded to single spaces; refuse (ValueError) one without
+    words, by the ``name`` of the argument.
+    """
     folded = " ".join(text.split())
     if not folded:
         raise ValueError(f"{name}: expected words, got {text!r}")
@@ -136,8 +141,8 @@ def kept_lines(file_name: str) -> list[dict[str, Any]]:
 
 
 def folded_origin(origin: str) -> tuple[str, str]:
-    """Where and when a table or figure was measured, folded, as HTML and as MyST; nothing for no
-    words.
+    """Where and when a table or figure was measured, to be unfolded by a click, as HTML and as
+    MyST; two empty texts for no words.
 
     >>> folded_origin("")
     ('', '')
@@ -150,8 +155,10 @@ def folded_origin(origin: str) -> tuple[str, str]:
 
 
 def keep_csv(name: str, text: str) -> tuple[str, str]:
-    """Write ``<name>.csv``, not yet taken, beside the result and return its link as HTML and as
-    MyST.
+    """Write ``<name>.csv`` with this text beside the result of a run, and return the links to it as
+    HTML and as MyST.
+
+    The HTML link holds the text itself; outside a run no file is written, and the MyST is "".
 
     Raises:
         ValueError: A name that another table or figure of the notebook has.
@@ -159,7 +166,7 @@ def keep_csv(name: str, text: str) -> tuple[str, str]:
     folder = results_folder()
     data = base64.b64encode(text.encode()).decode()
     link = f"<a download='{name}.csv' href='data:text/csv;base64,{data}'>{name}.csv</a>"
-    if folder is None:  # the HTML link carries the table itself
+    if folder is None:
         return link, ""
     path = folder / f"{name}.csv"
     if path.exists():

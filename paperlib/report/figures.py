@@ -114,8 +114,8 @@ def svg_uri(fig: Figure) -> str:
 def panels(
     count: int = 1, *, height: float = 2.8, share_x: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels of this height (inches), from top to bottom, in the book's style, which
-    stays set.
+    """A figure of ``count`` panels of this height (inches), and its panels from top to bottom, in
+    the book's style, which stays set for later figures; ``share_x`` gives all the same x axis.
 
     >>> figure, (upper, lower) = panels(2)
     >>> figure.get_size_inches().tolist()
@@ -157,15 +157,21 @@ def dot_rows(
     high: pd.Series | Sequence[float] | None = None,
     printed: pd.Series | Sequence[float] | None = None,
 ) -> None:
-    """Draw a row for each value, NaN for none, with its interval, and the paper's value as a
+    """Draw a row for each value, from top to bottom, with its interval, and the paper's value as a
     cross.
+
+    Args:
+        labels: Name of each row.
+        values, low, high: Each value and the ends of its interval, shape (rows,); NaN draws
+            nothing. Without both ends there are no intervals.
+        printed: The paper's values, shape (rows,), NaN for none.
     """
     rows = np.arange(len(labels))[::-1]
     middle = np.asarray(values, dtype=float)
     if low is not None and high is not None:
         below = middle - np.asarray(low, dtype=float)
         above = np.asarray(high, dtype=float) - middle
-        bars = np.maximum(np.stack([below, above]), 0)
+        bars = np.maximum(np.stack([below, above]), 0)  # an interval may lie beside its value
         axes.errorbar(middle, rows, xerr=bars, fmt="o", color=COLORS[0], label="here")
     else:
         axes.plot(middle, rows, marker="o", linestyle="", color=COLORS[0], label="here")
@@ -186,6 +192,6 @@ def points_on_a_phone(fig: Figure) -> float:
     texts: list[Any] = fig.findobj(Text)
     visible = [text for text in texts if text.get_visible() and text.get_text().strip()]
     sizes = [float(text.get_fontsize()) for text in visible]
-    box = fig.get_tightbbox()
+    box = fig.get_tightbbox()  # inches, of 96 CSS pixels each; a phone shrinks a wider figure
     scale = min(1.0, PHONE / (96 * box.width)) if box is not None and box.width > 0 else 1.0
     return min((size * scale for size in sizes), default=math.inf)

@@ -34,8 +34,13 @@ def provenance(
     seconds: float,
     data: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Conditions of one run of the checkout at ``root``; ``data`` holds the SHA-256 of each file by
-    name.
+    """Conditions of one run of the checkout at ``root``, by name, as the records of a run keep
+    them.
+
+    Args:
+        root: Folder of the checkout; outside of git, commit and dirty are None.
+        profile, parameters, seconds: What ran, and how long.
+        data: SHA-256 of each file that the run read, by its name.
     """
     commit = _answer("git", "-C", str(root), "rev-parse", "HEAD")
     changes = _answer("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
@@ -130,7 +135,9 @@ def gpu_name() -> str | None:
 
 
 def describe(run: Mapping[str, Any]) -> list[str]:
-    """A run's provenance in a few lines, for a box on its page."""
+    """A run's provenance, as `provenance` gives it, in three or four lines for a box on its
+    page.
+    """
     commit = str(run.get("commit") or "")[:12] or "unknown"
     changed = " with local changes" if run.get("dirty") else ""
     versions = ", ".join(f"{name} {version}" for name, version in run["packages"].items())

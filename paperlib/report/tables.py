@@ -101,13 +101,16 @@ class _ShownColumn:
 def _shown_columns(
     frame: "pd.DataFrame", columns: str | Mapping[str, str] | None
 ) -> list[_ShownColumn]:
-    """The columns of the page, as the argument ``columns`` of `show_table` says."""
+    """The columns of the page, as the argument ``columns`` of `show_table` says: None shows all, a
+    mapping gives names and headings, and a text names columns or patterns of them, by commas.
+    """
     if isinstance(columns, Mapping):
         return [_ShownColumn(title, name, [name]) for name, title in columns.items()]
     in_frame = list(map(str, frame.columns))
     patterns = in_frame if columns is None else map(str.strip, columns.split(","))
     shown_columns: list[_ShownColumn] = []
     for pattern in dict.fromkeys(patterns):
+        # Of a pattern such as "rate (low to high)", the words that are columns.
         words = [pattern] if pattern in in_frame else re.findall(r"\w+", pattern)
         names = [word for word in words if word in in_frame] or [pattern]
         shown_columns.append(_ShownColumn(heading(names[0]), pattern, names))
@@ -117,7 +120,9 @@ def _shown_columns(
 def _column_texts(
     frame: "pd.DataFrame", column: _ShownColumn, bounds: set[str], *, digits: int
 ) -> list[str]:
-    """The cells of a column of the page, where ``bounds`` are names of lower bounds."""
+    """The cells of a column of the page as text, shape (rows,), each number with ``digits``
+    decimals; lower bounds, whose names are ``bounds``, are rounded down.
+    """
     cells: list[list[str]] = []
     for name in column.names:
         values = frame[name].tolist()
@@ -147,7 +152,9 @@ def _html_table(table: "pd.DataFrame", caption: str, link: str) -> str:
 
 @cache
 def known_columns() -> dict[str, tuple[str, bool]]:
-    """Heading of each column that ``columns.csv`` names, and whether it holds lower bounds."""
+    """The columns that ``columns.csv`` names, by name: the heading of each, and whether it holds
+    lower bounds.
+    """
     file = resources.files("paperlib.report").joinpath("columns.csv")
     with file.open(encoding="utf-8") as lines:
         return {
@@ -169,7 +176,9 @@ def heading(name: str) -> str:
 
 
 def _known_columns(frame: "pd.DataFrame", argument: str, names: Iterable[str]) -> set[str]:
-    """The names as a set; a ValueError that names the argument where the frame lacks one."""
+    """The names as a set; a ValueError, which begins with ``argument``, where the frame
+    lacks one.
+    """
     known = set(names)
     unknown = known - set(map(str, frame.columns))
     if unknown:
@@ -181,8 +190,8 @@ def _known_columns(frame: "pd.DataFrame", argument: str, names: Iterable[str]) -
 
 
 def _shared(pattern: str, cells: Mapping[str, str]) -> str:
-    """One cell of several columns: their texts in place of their names, or the first text alone
-    where one is missing.
+    """One cell of several columns: in the pattern, such as "rate (low to high)", each name becomes
+    its text in ``cells``; where a text is missing ("–"), the first stands alone.
     """
     first, *others = cells.values()
     if not others or "–" in (first, *others):
@@ -215,7 +224,9 @@ def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool 
 
 
 def _format_number(number: float, digits: int, *, down: bool) -> str:
-    """A number with decimals, or with a power of ten where it is large or tiny."""
+    """A number with ``digits`` decimals, below 0.1 with as many significant digits, and with a
+    power of ten where it is large or tiny; ``down`` rounds toward minus infinity.
+    """
     if math.isnan(number):
         return "–"
     if math.isinf(number):

@@ -69,8 +69,13 @@ def read_about(path: "str | PathLike[str]") -> About:
 
 
 def read_pairs(path: Path) -> dict[str, Any]:
-    """Keys and values of a YAML file, each value as text; a ValueError in one line for anything
-    else.
+    """Keys and values of a YAML file, each value as text; none of an empty file.
+
+    Values are checked no further: one may be a list or a mapping.
+
+    Raises:
+        ValueError: In one line: a file that cannot be read, no YAML, no lines of keys and values, a
+            key given twice, a reference, or a text that is too long or too deeply nested.
     """
     import yaml
 
@@ -130,9 +135,7 @@ def _validate(path: "str | PathLike[str]", values: dict[str, Any]) -> None:
     from jsonschema import Draft202012Validator, FormatChecker
 
     dates = FormatChecker(formats=())
-    dates.checks("date", raises=ValueError)(
-        lambda value: not isinstance(value, str) or not value or bool(date.fromisoformat(value))
-    )
+    dates.checks("date", raises=ValueError)(_is_date)
     checker = Draft202012Validator(about_schema(), format_checker=dates)
     errors = sorted(checker.iter_errors(values), key=lambda error: list(map(str, error.path)))
     if errors:
@@ -147,5 +150,14 @@ def _validate(path: "str | PathLike[str]", values: dict[str, Any]) -> None:
         raise ValueError(f"{path}: {key}: expected {expected}")
 
 
+def _is_date(value: object) -> bool:
+    """Whether a value may stand for a date: one by ISO 8601, or empty; a ValueError for other text.
+
+    Another type passes, since the schema's type refuses it already.
+    """
+    return not isinstance(value, str) or not value or bool(date.fromisoformat(value))
+
+
 def _shape(value: object) -> str:
+    """What a value is, in words; text as it stands, in quotes."""
     return {list: "a list", dict: "keys of its own"}.get(type(value), f"{value!r}")

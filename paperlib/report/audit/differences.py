@@ -14,13 +14,13 @@ RECEIPT_BLOCK = "<script type='application/json' id='audit-receipt'>"
 END_OF_BLOCK = "</script>"
 _PICTURE = "<figure><img src='data:"
 _HEADING = re.compile("<h[12]>([^<]+)</h[12]>")
-_LARGEST = 1_000_000  # pairs of lines that are compared one by one
+_LARGEST = 1_000_000  # pairs of lines up to which lines are matched; above, all of them differ
 _TEXT = 90  # characters of a line that are quoted
 
 
 def block_of(page: str, start: str) -> str | None:
-    """The text between ``start``, one of the two above, and the end of the block; None where the
-    page does not hold exactly one.
+    """The text between ``start``, which is `RESULT_BLOCK` or `RECEIPT_BLOCK`, and the end of the
+    block; None where the page does not hold exactly one such block.
     """
     pieces = page.split(start)
     if len(pieces) != 2:
@@ -41,51 +41,64 @@ def page_differences(page: str, report: str, most: int = 5) -> list[str]:
         report: What `audit_report` writes.
         most: Largest number of places, 1 or more; a last line says that there are others.
     """
-    lines, right = page.split("\n"), report.split("\n")
+    page_lines, report_lines = page.split("\n"), report.split("\n")
     of_result: list[str] = []
     stated, expected = block_of(page, RESULT_BLOCK), block_of(report, RESULT_BLOCK)
     if stated is not None and expected is not None:
         of_result = result_differences(stated, expected)
-        if not of_result:
+        if not of_result:  # alike but for last digits: those of the report take their place
             whole = f"{RESULT_BLOCK}{expected}{END_OF_BLOCK}"
-            lines = page.replace(f"{RESULT_BLOCK}{stated}{END_OF_BLOCK}", whole).split("\n")
+            page_lines = page.replace(f"{RESULT_BLOCK}{stated}{END_OF_BLOCK}", whole).split("\n")
     reported: list[str] = []
-    for theirs, ours in _unequal(lines, right):
-        for difference in _described(lines[theirs], right, ours, of_result):
+    for in_page, in_report in _unequal(page_lines, report_lines):
+        for difference in _described(page_lines[in_page], report_lines, in_report, of_result):
             if len(reported) == most:
                 return [*reported, "and more places"]
             reported.append(difference)
     return reported
 
 
-def _unequal(lines: list[str], right: list[str]) -> Iterator[tuple[slice, slice]]:
-    """Pairs of slices of both lists in which they differ."""
+def _unequal(lines: list[str], other: list[str]) -> Iterator[tuple[slice, slice]]:
+    """Pairs of slices, of the first list and of the other one, in which the two differ, in order;
+    one of the two may be empty.
+    """
+    # Equal lines at both ends need no matching, which takes time by the product of the lengths.
     start = 0
-    shorter = min(len(lines), len(right))
-    while start < shorter and lines[start] == right[start]:
+    shorter = min(len(lines), len(other))
+    while start < shorter and lines[start] == other[start]:
         start += 1
     end = 0
-    while end < shorter - start and lines[-1 - end] == right[-1 - end]:
+    while end < shorter - start and lines[-1 - end] == other[-1 - end]:
         end += 1
-    inner, right_inner = lines[start : len(lines) - end], right[start : len(right) - end]
-    if len(inner) * len(right_inner) > _LARGEST:
-        yield slice(start, start + len(inner)), slice(start, start + len(right_inner))
+    inner, other_inner = lines[start : len(lines) - end], other[start : len(other) - end]
+    if len(inner) * len(other_inner) > _LARGEST:
+        yield slice(start, start + len(inner)), slice(start, start + len(other_inner))
         return
-    matcher = SequenceMatcher(None, inner, right_inner, autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+    matcher = SequenceMatcher(None, inner, other_inner, autojunk=False)
+    for tag, first, last, other_first, other_last in matcher.get_opcodes():
         if tag != "equal":
-            yield slice(start + i1, start + i2), slice(start + j1, start + j2)
+            yield (
+                slice(start + first, start + last),
+                slice(start + other_first, start + other_last),
+            )
 
 
 def _described(
-    theirs: list[str], right: list[str], ours: slice, of_result: list[str]
+    page_lines: list[str], report_lines: list[str], in_report: slice, of_result: list[str]
 ) -> Iterator[str]:
-    """A line for each line of the page that differs, and for each that it lacks."""
-    for offset in range(max(len(theirs), ours.stop - ours.start)):
-        number = ours.start + offset
-        where = _place(right, min(number, ours.stop, len(right) - 1))
-        line = theirs[offset] if offset < len(theirs) else None
-        anew = right[number] if number < ours.stop else None
+    """Say of each line in which page and report differ where it is, and what the page has there.
+
+    Args:
+        page_lines: The lines of the page that differ.
+        report_lines: All lines of the report.
+        in_report: Where in it the lines stand that the page should have.
+        of_result: Differences of the block for programs, which take the place of its line.
+    """
+    for offset in range(max(len(page_lines), in_report.stop - in_report.start)):
+        number = in_report.start + offset
+        where = _place(report_lines, min(number, in_report.stop, len(report_lines) - 1))
+        line = page_lines[offset] if offset < len(page_lines) else None
+        anew = report_lines[number] if number < in_report.stop else None
         if of_result and anew is not None and anew.startswith(RESULT_BLOCK):
             for text in of_result:
                 yield f"in the block for programs: {text}"
@@ -93,10 +106,12 @@ def _described(
             yield f"{where}: {_change(line, anew)}"
 
 
-def _place(right: list[str], number: int) -> str:
-    """The place of a line of the report, by the heading above it."""
-    for above, line in enumerate(reversed(right[: number + 1])):
-        if above and line.endswith("</style>"):
+def _place(report_lines: list[str], number: int) -> str:
+    """The place of the line of the report with this number, in words: by the heading above it, in
+    the style of the page, or at its top.
+    """
+    for above, line in enumerate(reversed(report_lines[: number + 1])):
+        if above and line.endswith("</style>"):  # the line stands below the style
             break
         heading = _HEADING.search(line)
         if heading is not None:
@@ -107,7 +122,9 @@ def _place(right: list[str], number: int) -> str:
 
 
 def _change(line: str | None, anew: str | None) -> str:
-    """What a line of the page is instead of a line of the report; None where there is none."""
+    """What the page has: ``line`` in place of ``anew``, the line of the report. None says that page
+    or report has no such line.
+    """
     if anew is None:
         return f"the page also has “{_quoted(line or '', '')}”"
     if line is None:
@@ -118,8 +135,10 @@ def _change(line: str | None, anew: str | None) -> str:
 
 
 def _quoted(line: str, other: str) -> str:
-    """The part of a line in which it begins to differ from another one."""
-    same = 0
+    """`_TEXT` characters of a line around the place from which it differs from ``other``; its first
+    ones where ``other`` is "".
+    """
+    same = 0  # characters that both begin with
     while same < min(len(line), len(other)) and line[same] == other[same]:
         same += 1
     start = max(0, same - _TEXT // 3) if other else 0
@@ -166,7 +185,9 @@ def _no_number(name: str) -> float:
 
 
 def _field_differences(name: str, stated: Any, expected: Any) -> Iterator[str]:
-    """A line for each value that differs, with the names of its fields."""
+    """A line for each value of JSON that differs, where ``name`` says in which field both stand,
+    such as "audits[0].epsilon".
+    """
     if isinstance(stated, dict) and isinstance(expected, dict):
         yield from _key_differences(name, stated, expected)
     elif isinstance(stated, list) and isinstance(expected, list) and len(stated) == len(expected):
@@ -190,7 +211,7 @@ def _key_differences(name: str, stated: dict[str, Any], expected: dict[str, Any]
 
 
 def same_value(stated: object, expected: object) -> bool:
-    """Whether two values of JSON are equal, numbers to eight digits and of the same kind."""
+    """Whether two values of JSON are equal and of the same type; floats to eight digits."""
     if type(stated) is not type(expected):
         return False
     if isinstance(stated, float) and isinstance(expected, float):

@@ -16,7 +16,7 @@ from scipy.special import betaincinv
 from paperlib.core import FloatArray, IntArray, MembershipScores, ScoreAudit, round_down
 from paperlib.core.intervals import ScoreMeasures
 
-_POINTS = 300
+_POINTS = 300  # of a ROC curve, along each axis
 _STYLE: dict[Any, Any] = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
 
 
@@ -29,7 +29,7 @@ class Image(NamedTuple):
 
 
 def _panel(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure of its own, unknown to pyplot, with one panel and room for its labels."""
+    """A figure of this size (inches), unknown to pyplot, with one panel and room for its labels."""
     fig = Figure(figsize=(width, height))
     fig.subplots_adjust(
         left=0.8 / width, right=1 - 0.1 / width, bottom=0.55 / height, top=1 - 0.1 / height
@@ -38,7 +38,9 @@ def _panel(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def _plain_log(axes: Axes, directions: str) -> None:
-    """Log axes with plain numbers at powers of ten."""
+    """Write plain numbers, such as 0.01, at powers of ten of log axes; ``directions`` is "x" or
+    "xy".
+    """
     for name in directions:
         axis = axes.xaxis if name == "x" else axes.yaxis
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -46,7 +48,8 @@ def _plain_log(axes: Axes, directions: str) -> None:
 
 
 def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure, pd.DataFrame]:
-    """Histograms of both classes' scores: the figure, and columns low, high, member and nonmember.
+    """Histograms of both classes' scores: the figure, and a row for each bin, with its ends low and
+    high and the shares of each class in it, member and nonmember.
 
     The bins span the finite scores; infinite ones are counted in the first bin and the last.
     """
@@ -80,6 +83,11 @@ def roc_figure(
 ) -> tuple[Figure, pd.DataFrame]:
     """True- against false-positive rate on log axes, which show the leakage of few records.
 
+    Args:
+        scores: With an infinite score as with any other.
+        confidence: Of the interval at each threshold, in (0, 1).
+        auc: For the legend, if it is known already; None computes it.
+
     Returns:
         The figure, and at most 600 points of the curve: false_positive_rate, true_positive_rate,
         and low and high, the Clopper-Pearson interval of the true-positive rate at each single
@@ -90,11 +98,9 @@ def roc_figure(
     if fpr.size > 2 * _POINTS:
         keep = _spread_points(fpr, tpr)
         fpr, tpr = fpr[keep], tpr[keep]
-    level = (1 - confidence) / 2
     total = scores.member.size
-    hits = np.rint(tpr * total)
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), total - hits + 1, level), 0.0)
-    high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1), 1 - level), 1.0)
+    low, high = _clopper_pearson(np.rint(tpr * total), total, confidence)
+    # A log axis has no 0: rates of 0 are drawn at half of the smallest other one.
     floor = 0.5 / max(total, scores.nonmember.size)
     fig, axes = _panel(4.6, 4.0)
     x = np.maximum(fpr, floor)
@@ -117,13 +123,26 @@ def roc_figure(
     return fig, pd.DataFrame(columns)
 
 
+def _clopper_pearson(
+    hits: FloatArray, total: int, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of the two-sided Clopper-Pearson interval of a share, shape (n,), from
+    the ``hits`` among ``total`` draws: quantiles of beta distributions, 0 and 1 at the extremes.
+    """
+    tail = (1 - confidence) / 2
+    # The maxima keep the arguments positive where the other branch is taken.
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), total - hits + 1, tail), 0.0)
+    high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1), 1 - tail), 1.0)
+    return low, high
+
+
 def _spread_points(fpr: FloatArray, tpr: FloatArray) -> IntArray:
-    """Indices of points that are spread evenly on log axes in both directions, first and last
-    included.
+    """Indices of points of a curve that are spread evenly on log axes in both directions, at most
+    ``2 * _POINTS``, first and last included; both rates rise, shape (n,).
     """
     indices = [np.array([0, fpr.size - 1])]
     for rates in (fpr, tpr):
-        even = np.geomspace(max(rates[rates > 0].min(), 1e-12), 1.0, _POINTS - 1)
+        even = np.geomspace(max(rates[rates > 0].min(), 1e-12), 1.0, _POINTS - 1)  # from above 0
         indices.append(np.searchsorted(rates, even, side="right") - 1)
     return np.unique(np.concatenate(indices))
 
@@ -145,8 +164,8 @@ def describe_roc(data: pd.DataFrame, auc: float) -> str:
 def report_images(
     scores: MembershipScores, audits: Sequence[ScoreAudit], measures: ScoreMeasures
 ) -> list[Image]:
-    """The ROC curve, the histograms, and the curve of each audit that has one and is no
-    baseline.
+    """The figures of a report, in order: the ROC curve, the histograms, and the bound over guesses
+    of each audit that has such a curve and is no baseline.
     """
     with mpl.rc_context(_STYLE):
         roc, points = roc_figure(scores, confidence=measures.confidence, auc=measures.auc)
@@ -170,29 +189,45 @@ def report_images(
 
 
 def _curve_image(audit: ScoreAudit) -> Image | None:
-    """The bound over guesses, or None; both bounds of a result with a baseline, as PANORAMIA's."""
+    """The bound of an audit over its guesses; None where its result has no such curve.
+
+    A curve with a column "test", as PANORAMIA's, has two bounds, of a baseline and of the attack.
+    """
     result = audit.result
     curve = None if result is None else result.curve
     if result is None or curve is None or not {"guesses", "bound"} <= set(curve.columns):
         return None
     if "test" in curve:
-        from matplotlib import pyplot as plt
-
-        from paperlib.report.curve_figures import bounds_figure
-        from paperlib.report.figures import svg_uri
-
-        ceiling = float("nan") if result.ceiling is None else result.ceiling
-        fig, words = bounds_figure(curve.assign(target="your model", seed=0, ceiling=ceiling))
-        plt.close(fig)
-        caption = (
-            f"{audit.title}: lower bounds on c (baseline) and on c + epsilon (attack) over recall."
-        )
-        return Image(svg_uri(fig), caption, words)
+        return _image_of_two_bounds(audit.title, curve, result.ceiling)
     curve = curve[curve["guesses"] > 0]
     if curve.empty:  # no guess was made
         return None
+    return _image_of_bound(audit.title, curve, result.epsilon)
+
+
+def _image_of_two_bounds(title: str, curve: pd.DataFrame, ceiling: float | None) -> Image:
+    """Lower bounds of baseline and attack over recall, with the ceiling (nats), where it is known;
+    the columns are those of `bounds_figure` but for target, seed and ceiling.
+    """
+    from matplotlib import pyplot as plt
+
+    from paperlib.report.curve_figures import bounds_figure
+    from paperlib.report.figures import svg_uri
+
+    height = float("nan") if ceiling is None else ceiling
+    fig, words = bounds_figure(curve.assign(target="your model", seed=0, ceiling=height))
+    plt.close(fig)
+    caption = f"{title}: lower bounds on c (baseline) and on c + epsilon (attack) over recall."
+    return Image(svg_uri(fig), caption, words)
+
+
+def _image_of_bound(title: str, curve: pd.DataFrame, epsilon: float | None) -> Image:
+    """The lower bound (nats) at each number of guesses, columns guesses (1 or more) and bound, and
+    the reported ``epsilon``; None takes the largest bound for it.
+    """
     guesses, bounds = curve["guesses"].to_numpy(), curve["bound"].to_numpy()
-    epsilon = float(bounds.max()) if result.epsilon is None else result.epsilon
+    if epsilon is None:
+        epsilon = float(bounds.max())
     fig, axes = _panel(5.6, 3.2)
     axes.plot(guesses, bounds, label="bound at this many guesses")
     axes.axhline(
@@ -211,7 +246,7 @@ def _curve_image(audit: ScoreAudit) -> Image | None:
     axes.legend(loc="lower right" if top > 0 else "best")
     return Image(
         _svg_address(fig),
-        f"{audit.title}: the bound over the number of guesses, corrected for trying all of them.",
+        f"{title}: the bound over the number of guesses, corrected for trying all of them.",
         f"Line of the lower bound over {guesses.min()} to {guesses.max()} guesses; "
         f"it is highest, {round_down(epsilon):.3f}, at {guesses[bounds.argmax()]} guesses and "
         f"{round_down(float(bounds[-1])):.3f} when guessing on all of them.",

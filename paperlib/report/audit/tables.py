@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Names = Sequence[Any] | np.ndarray
+"""A name, or a group, of each example: members first, then non-members."""
+
+_STAND_OUT = 0.01  # largest share of the non-members that reach the score of a listed member
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +38,16 @@ class TableSection:
 
 
 def with_interval(value: float, low: float, high: float, digits: int = 3) -> str:
-    """A value with its interval, whose ends are rounded outwards."""
-    ends = round_down(low, digits), min(1.0, round_up(high, digits))
-    return f"{value:.{digits}f} [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
+    """A share, in [0, 1], with its interval, whose ends are rounded outwards to ``digits``
+    decimals: "0.750 [0.701, 0.793]".
+    """
+    low, high = round_down(low, digits), min(1.0, round_up(high, digits))
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> TableSection:
-    """AUC and true-positive rates with intervals, and the most that so many examples could have
-    shown.
+    """AUC and true-positive rates with intervals, a row each, and the ceiling of ``result`` (nats):
+    the most that so many examples could have shown; without a result there is no such row.
     """
     sure = f"{100 * measures.confidence:g} %"
     auc = with_interval(measures.auc, *measures.auc_interval)
@@ -115,15 +120,20 @@ def most_exposed(
 def exposed_section(
     scores: MembershipScores, ids: Names | None, *, doubted: bool = False, count: int = 20
 ) -> TableSection:
-    """The members whose scores point to membership most; nobody while the direction is in doubt."""
+    """The members whose scores point to membership most, at most ``count`` of those whose score at
+    most 1 % of non-members reach; nobody while the direction is in doubt (``doubted``).
+
+    ``ids`` has a name of each example, members first; without names members are numbered from 1.
+    """
     title = "Most exposed records"
     if doubted:
         reason = "Not shown while the direction of the score, or the membership, is in doubt."
         return TableSection(title=title, text=reason)
-    oriented = scores.oriented()
-    above = np.sort(oriented.nonmember)
-    reached_by = above.size - np.searchsorted(above, oriented.member, side="left")
-    number = int(np.count_nonzero(reached_by <= 0.01 * above.size))
+    oriented = scores.oriented()  # higher means member
+    nonmembers = np.sort(oriented.nonmember)
+    # For each member the number of non-members whose score is at least as high.
+    reached_by = nonmembers.size - np.searchsorted(nonmembers, oriented.member, side="left")
+    number = int(np.count_nonzero(reached_by <= _STAND_OUT * nonmembers.size))
     stand_out = (
         f"{number:,} of {scores.member.size:,} members stand out: at most 1 % of non-members reach"
     )
@@ -134,6 +144,7 @@ def exposed_section(
     numbered = (
         "" if ids is not None else " Members are numbered from 1 in the order they were given."
     )
+    # Members with the score of the last row that have no row themselves.
     last = float(frame["score"].iloc[-1])
     tied = np.count_nonzero(scores.member == last) - np.count_nonzero(frame["score"] == last)
     return TableSection(
@@ -150,7 +161,7 @@ def exposed_section(
             (
                 str(row["record"]),
                 f"{row['score'] + 0.0:.5g}",
-                f"{row['nonmembers_as_extreme']:,} of {above.size:,}",
+                f"{row['nonmembers_as_extreme']:,} of {nonmembers.size:,}",
             )
             for row in frame.to_dict("records")
         ],
@@ -192,13 +203,14 @@ def group_table(
         raise ValueError(
             f"groups: expected one for each of {len(scores)} examples, got {len(groups)}"
         )
-    codes, names = _coded(groups)
+    codes, names = _coded(groups)  # a number for each example, and the group of each number
     sizes = np.bincount(codes, minlength=len(names))
     rows = []
     for code in np.argsort(-sizes, kind="stable")[:most]:
-        here = codes == code
-        member = scores.member[here[: scores.member.size]]
-        nonmember = scores.nonmember[here[scores.member.size :]]
+        in_group = codes == code
+        member = scores.member[in_group[: scores.member.size]]
+        nonmember = scores.nonmember[in_group[scores.member.size :]]
+        # AUC and true-positive rate, each with the two ends of its interval.
         if not nonmember.size:
             measured, note = [np.nan] * 6, "no non-members"
         elif not member.size:
@@ -225,7 +237,9 @@ def _group_measures(scores: MembershipScores, confidence: float) -> tuple[list[f
 
 
 def groups_section(scores: MembershipScores, groups: Names, confidence: float) -> TableSection:
-    """The measures of each group."""
+    """The measures of each group, largest first, as by `group_table`; a note below the table counts
+    the groups that it leaves out.
+    """
     frame = group_table(scores, groups, confidence)
     left_out = len(_coded(groups)[1]) - len(frame)
     sure = f"{100 * confidence:g} %"
@@ -254,7 +268,9 @@ def _interval_text(row: Mapping[Any, Any], name: str) -> str:
 
 
 def _coded(groups: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """A number for each example, and the group that each number stands for."""
+    """A number for each example, shape (n,), and the name of the group that each number stands for;
+    missing groups (None, NaN) are one, "not given", which comes last.
+    """
     import pandas as pd
 
     values = groups if isinstance(groups, np.ndarray) else np.asarray(groups, dtype=object)
