@@ -125,7 +125,11 @@ def make_canaries(
 
 
 def answers_of(rows: Sequence[Any]) -> list[str] | None:
-    """The last answer of each chat; None of texts, a ValueError for a chat without one."""
+    """The last answer of each chat, shape (n,); None where all rows are texts.
+
+    Raises:
+        ValueError: A chat without a last answer, or a text among chats.
+    """
     if not any(isinstance(row, Mapping) for row in rows):
         return None
     answers: list[str] = []
@@ -202,8 +206,10 @@ class _Corpus:
 def _sampled(
     model: Any, texts: Sequence[str], temperature: float, rng: np.random.Generator
 ) -> Iterator[str]:
-    """Texts of a language model without end, in one line each, with as many tokens as texts drawn
-    from the corpus.
+    """Texts of a language model, one after the other without end, in one line each, with as many
+    tokens as texts drawn from the corpus.
+
+    ``model`` is a folder, or a causal model and its tokenizer; ``temperature`` divides its logits.
     """
     import torch  # here, since other canaries need no torch
 
@@ -218,6 +224,7 @@ def _sampled(
     coins = torch.Generator(network.device).manual_seed(int(rng.integers(2**62)))
     while True:
         lengths = rng.choice(sizes, _BATCH)
+        # All are drawn as long as the longest, without prompts, and then cut.
         settings = TextGenerator(length=int(lengths.max()), top_k=0, temperature=temperature)
         rows = continue_prompts(network, np.empty((_BATCH, 0), dtype=np.int64), settings, coins)
         for row, size in zip(rows, lengths, strict=True):

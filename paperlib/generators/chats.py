@@ -33,7 +33,7 @@ def last_answer(row: Mapping[str, Any]) -> str | None:
 
 def with_last_answer(row: Mapping[str, Any], text: str) -> dict[str, Any]:
     """A record of which `last_answer` is a text, with another text in its place and its form
-    kept.
+    kept: a copy, of which only the message of that answer is new.
     """
     if isinstance(row.get("completion"), str):
         return {**row, "completion": text}
@@ -49,7 +49,9 @@ def with_last_answer(row: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 def _last_answer(row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
-    """The field that holds the last message of the assistant, and this message; None without."""
+    """The first field that holds messages, and the last of them that is the assistant's, in its own
+    form; None for a message, and an empty name for a field, where there is none.
+    """
     for field in ("messages", "conversations", "completion"):
         messages = row.get(field)
         if not isinstance(messages, list):
@@ -60,7 +62,13 @@ def _last_answer(row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]
 
 
 def messages_of(row: Mapping[str, Any], field: str) -> list[dict[str, Any]]:
-    """The messages of a chat, each with role and content."""
+    """The messages of a chat, each with role and content, from ``field`` or the first usual field
+    that holds a list; else the prompt, then the completion.
+
+    Raises:
+        ValueError: A message that has neither role and content, nor from and value.
+        KeyError: A record that `is_chat` does not know.
+    """
     if isinstance(row.get(field), list):
         messages = row[field]
     elif isinstance(row.get("messages"), list):
@@ -78,7 +86,9 @@ def listed(value: Any, role: str) -> list[Any]:
 
 
 def _message(message: Any) -> dict[str, Any]:
-    """A message with role and content; those of conversations have from and value."""
+    """A message with role and content, whether it was in this form or has from and value, as those
+    of conversations; a ValueError for any other.
+    """
     if isinstance(message, Mapping):
         if "role" in message:
             return dict(message)

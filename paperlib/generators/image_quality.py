@@ -42,11 +42,15 @@ class FakeFilter:
 
         ``real`` and ``generated`` are uint8, shape (n, channels, side, side) and (m, channels,
         side, side).
+
+        Raises:
+            ValueError: Images of another type or shape.
+            TrainingDiverged: The loss stopped being finite.
         """
         if self.threshold == 1:
             return FittedFilter(None, self.threshold)
         x = np.concatenate([real, generated])
-        y = np.arange(len(x)) >= len(real)
+        y = np.arange(len(x)) >= len(real)  # class 1: generated
         network = classifier_for(x, self.architecture, 2, width=self.width, seed=seed)
         config = ImageTraining(epochs=self.epochs, weight_decay=1e-2, seed=seed)
         fitted = fit_images(network, x, y, config=config, progress=progress)

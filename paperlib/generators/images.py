@@ -26,6 +26,8 @@ from paperlib.models.images.build import as_input
 from paperlib.training.batches import generator as seeded_generator
 from paperlib.training.fitting import Saved, TrainingDiverged
 
+_FREQUENCIES = 16  # by which the MLP is told the time; chosen
+
 
 @dataclass(frozen=True, kw_only=True)
 class FlowConfig:
@@ -187,6 +189,9 @@ class _FlowTraining:
     """A training of the generator, with all that has to be restored where it is taken up again."""
 
     def __init__(self, config: FlowConfig, network: nn.Module, x: Tensor, y: Tensor) -> None:
+        """A training of ``network`` on uint8 images ``x``, (n, channels, side, side), of classes
+        ``y``, (n,).
+        """
         self.config = config
         self.network = network
         self.x = x
@@ -194,6 +199,7 @@ class _FlowTraining:
         self.averaged = copy.deepcopy(network).eval()
         self.forward: Any = torch.compile(network) if config.compile and x.is_cuda else network
         self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.01, fused=True)
+        # One step longer than the training, since it also steps behind the last one.
         self.cycle = torch.optim.lr_scheduler.OneCycleLR(
             self.optimizer, config.learning_rate, total_steps=config.steps + 1
         )
@@ -206,8 +212,8 @@ class _FlowTraining:
         }
         self.rng = seeded_generator(config.seed, "module", 0, x.device)
         self.done = 0  # steps
-        self.losses: list[float] = []
-        self.total = torch.zeros((), device=x.device)
+        self.losses: list[float] = []  # means over a tenth of the steps each
+        self.total = torch.zeros((), device=x.device)  # of the losses since the last mean
 
     def step(self) -> None:
         """One step of the network, and of its running mean."""
@@ -294,16 +300,22 @@ class VelocityMLP(nn.Module):
     """Residual blocks on all pixels at once, told the time and the class in every block."""
 
     def __init__(self, shape: tuple[int, ...], classes: int, width: int, blocks: int) -> None:
+        """``blocks`` residual blocks of ``width`` numbers, for images of ``shape`` (channels, side,
+        side).
+        """
         super().__init__()
         pixels = math.prod(shape)
         self.entry = nn.Linear(pixels, width)
-        self.time = nn.Sequential(nn.Linear(32, width), nn.SiLU(), nn.Linear(width, width))
+        # A time is told as sines and cosines of _FREQUENCIES frequencies, from 1 to e^6.
+        waves = 2 * _FREQUENCIES
+        self.time = nn.Sequential(nn.Linear(waves, width), nn.SiLU(), nn.Linear(width, width))
         self.label = nn.Embedding(classes, width)
         # One layer for each block, which tells it time and class.
         self.told = nn.ModuleList([nn.Linear(width, width) for _ in range(blocks)])
         self.blocks = nn.ModuleList([_residual(width) for _ in range(blocks)])
         self.exit = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, pixels))
-        self.frequencies = nn.Buffer(torch.exp(torch.linspace(0, 6, 16)), persistent=False)
+        frequencies = torch.exp(torch.linspace(0, 6, _FREQUENCIES))
+        self.frequencies = nn.Buffer(frequencies, persistent=False)
 
     def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
         """Velocities, of the shape of ``x``, at points ``x`` (B, ...), times (B,), classes (B,)."""
@@ -326,6 +338,13 @@ class VelocityUNet(nn.Module):
     """diffusers' `UNet2DModel`, given the class; attention where the side is at most a quarter."""
 
     def __init__(self, shape: tuple[int, ...], classes: int, width: int, levels: int) -> None:
+        """``levels`` of which each but the last halves an image of ``shape`` (channels, side,
+        side), with ``width`` channels in the first and twice as many in the others.
+
+        Raises:
+            ValueError: A side that cannot be halved so often, or a width that is no multiple of 8.
+            ModuleNotFoundError: ``diffusers`` is not installed.
+        """
         super().__init__()
         if shape[1] % 2 ** (levels - 1):
             raise ValueError(
@@ -353,5 +372,8 @@ class VelocityUNet(nn.Module):
         )
 
     def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
-        """As `VelocityMLP.forward`; diffusers counts time from 0 to 1000."""
+        """Velocities, of the shape of ``x``, at points ``x`` (B, channels, side, side), times (B,)
+        from 0 to 1, classes (B,).
+        """
+        # diffusers counts time from 0 to 1000.
         return self.unet(x, 1000 * times, class_labels=labels).sample

@@ -101,9 +101,8 @@ class FilteredGenerator:
         coder = RowCoder.fit(table)
         generated = fitted.sample(2 * len(table), self.seed)
         train = generated[: len(table)]
-        fresh = generated[
-            len(table) :
-        ]  # never seen by the discriminator: the rule learns from them
+        # Never seen by the discriminator: the rule learns from them.
+        fresh = generated[len(table) :]
         stop: Any = False  # scikit-learn's own annotation has only the default, "auto"
         model = HistGradientBoostingClassifier(
             max_iter=self.rounds,
@@ -137,7 +136,12 @@ class FilteredTable:
         return np.exp(np.asarray(log_odds, dtype=np.float64))
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
-        """``n`` rows that the rule kept; a RuntimeError where `_BATCHES` batches give fewer."""
+        """``n`` rows that the rule kept, with the columns and types of the fitted table.
+
+        Raises:
+            ValueError: ``n`` below 1.
+            RuntimeError: The rule keeps fewer in 100 batches of n rows, and 1,000 at least.
+        """
         rng = np.random.default_rng([seed, 1])  # 1: what `fit` draws by this seed is other rows
         kept: list[pd.DataFrame] = []
         for _ in range(_BATCHES):
@@ -169,7 +173,7 @@ class RowCoder:
         return cls({name: np.unique(values) for name, values in texts.items()})
 
     def numbers(self, table: pd.DataFrame) -> FloatArray:
-        """Shape (n, columns); a word not seen while fitting is -1.
+        """The rows as numbers, shape (n, columns); a word not seen while fitting is -1.
 
         Raises:
             ValueError: A table that `checked_columns` refuses.

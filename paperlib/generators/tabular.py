@@ -38,8 +38,8 @@ class TableGenerator(Protocol):
 
 
 def is_name_like(values: NDArray[Any]) -> bool:
-    """Whether a column of text, shape (n,), names rows rather than describes them: most values
-    stand a few times alone.
+    """Whether a column of text, shape (n,), names rows rather than describes them: it has more than
+    50 different values, and more than 2,000 or more than one for every four rows.
     """
     distinct = 0 if values.dtype.kind != "U" else np.unique(values).size
     return distinct > 50 and (4 * distinct > values.size or distinct > 2_000)
@@ -70,11 +70,12 @@ class ColumnCodes:
             # Quantiles, and a code of its own for each value that fills a bin alone: it ends where
             # the next larger value begins.
             quantiles = ordered[(np.arange(bins) * ordered.size) // bins]
-            frequent = np.flatnonzero(counts * bins >= ordered.size)  # places in ``distinct``
+            frequent = np.flatnonzero(counts * bins >= ordered.size)  # indices into ``distinct``
             following = frequent[frequent + 1 < distinct.size] + 1
             floors = np.unique(np.concatenate([quantiles, distinct[frequent], distinct[following]]))
         else:
-            # Pairs with names of rows would tell nothing, at a quadratic cost.
+            # A code for each value; one for all names of rows, as counts of pairs with them would
+            # tell nothing, at a quadratic cost.
             floors = distinct[:1] if is_name_like(ordered) else distinct
         starts = np.append(np.searchsorted(ordered, floors), ordered.size).astype(np.int64)
         return cls(ordered, starts, floors, distinct, column.iloc[first].reset_index(drop=True))
@@ -229,7 +230,7 @@ class FittedColumns:
     columns: pd.DataFrame
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
-        """``n`` rows whose columns know nothing of each other."""
+        """``n`` rows whose columns know nothing of each other; equal seeds give equal rows."""
         rng = np.random.default_rng(seed)
         drawn: dict[Any, pd.Series[Any]] = {}
         for name, column in self.columns.items():
@@ -328,7 +329,8 @@ def spanning_tree(weights: FloatArray) -> tuple[IntArray, IntArray]:
     """The tree of largest ``weights``, (d, d): columns from the root downwards, shape (d,), and the
     parent of each column, or -1, shape (d,).
     """
-    # Zero means no edge to scipy, so all costs are made positive; that changes no spanning tree.
+    # scipy looks for the least cost, so weights change their sign. Zero means no edge to it, so all
+    # costs are made positive; that changes no spanning tree.
     costs = np.max(weights) + 1 - np.asarray(weights, dtype=np.float64)
     np.fill_diagonal(costs, 0)
     order, parents = breadth_first_order(minimum_spanning_tree(costs), 0, directed=False)
@@ -434,8 +436,12 @@ def grow_tree(
     cycle.
 
     Args:
-        exact: Counts of each pair of columns, as of `pair_counts`.
-        singles: Counts of each column, with noise, shape (K,) each.
+        exact: Counts of the codes of each pair of columns, (K, L), by the first and the second.
+        singles: Counts of each column's codes, with noise, shape (K,) each.
+        epsilon: Of each draw, by the exponential mechanism.
+
+    Source:
+        McKenna, Miklau and Sheldon (2021), Algorithm 2.
     """
     quality = _distances_from_independence(exact, singles)
     group = list(range(len(singles)))  # of each column; those that edges join have one label
@@ -454,7 +460,8 @@ def grow_tree(
 def _distances_from_independence(
     exact: Any, singles: Sequence[FloatArray]
 ) -> dict[tuple[int, int], float]:
-    """For each pair the distance of its counts from what independent columns would give.
+    """For each pair of columns the distance of its counts (``exact``, (K, L)) from what independent
+    columns with the noisy counts ``singles``, (K,), would give: a sum of absolute differences.
 
     Adding a row moves one count by 1, and with it the distance by 1 at most.
     """
@@ -471,7 +478,9 @@ def _distances_from_independence(
 
 
 def import_mbi() -> Any:
-    """The package ``mbi``, which brings JAX."""
+    """The package ``mbi``, which brings JAX; a ModuleNotFoundError that names the extra ``mst``
+    where it is not installed.
+    """
     purpose = "MST (a Chow-Liu tree needs no further package)"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of float32 and of a cache of JAX, whatever is done

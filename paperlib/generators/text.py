@@ -99,8 +99,13 @@ def token_losses(
 ) -> FloatArray:
     """Loss of each token given those before it in its chunk, nats, shape (n, length).
 
+    Args:
+        chunks: Token numbers, shape (n, length).
+        batch_size: Most chunks in a pass; fewer where their logits would fill the memory.
+        precision: "float32", or "bfloat16" for products (autocast).
+
     Raises:
-        ValueError: Chunks that `with_start` refuses.
+        ValueError: No table of whole numbers, or tokens that the model does not know.
     """
     tokens = with_start(model, chunks)
     most_logits = _LOGITS_ON_A_CPU if model.device.type == "cpu" else _LOGITS
@@ -115,6 +120,7 @@ def _losses(model: Any, batch: Tensor) -> Tensor:
     """Loss of each token but the first of its row, shape (B, length), with gradients."""
     logits = model(input_ids=batch, use_cache=False).logits[:, :-1]
     following = batch[:, 1:]
+    # Both ways give the same but for rounding; which is faster depends on the vocabulary's size.
     if logits.shape[2] < _LARGE_VOCABULARY:
         return cross_entropy(logits.transpose(1, 2).float(), following, reduction="none")
     losses = cross_entropy(logits.flatten(0, 1).float(), following.flatten(), reduction="none")
@@ -143,8 +149,9 @@ def train_on_chunks(
     goes on from it to the same result.
 
     Raises:
-        ValueError: Chunks that `with_start` refuses.
+        ValueError: No table of whole numbers, or tokens that the model does not know.
         CheckpointError: The checkpoint is damaged or of another training.
+        TrainingDiverged: The training loss stopped being finite.
     """
     tokens = with_start(model, chunks)
     state = _ChunkState(training.seed)
@@ -183,6 +190,7 @@ def train_on_chunks(
 
     def is_last(epoch: int) -> bool:
         """Whether the validation loss has not improved for ``patience`` epochs."""
+        # Both count from 0, and the loss of this epoch is the last; none without validation chunks.
         epochs_since_best = epoch - int(np.argmin(state.losses or [0.0]))
         return 0 < training.patience <= epochs_since_best
 
@@ -211,10 +219,11 @@ class _ChunkState:
     """What a training on chunks goes on from, besides its model and optimizer."""
 
     def __init__(self, seed: int) -> None:
+        """The state before the first epoch; ``seed`` is of the order of the chunks."""
         self.order = torch.Generator().manual_seed(seed)
-        self.losses: list[float] = []  # on validation chunks
-        self.kept: dict[int, Weights] = {}
-        self.best: Weights | None = None
+        self.losses: list[float] = []  # on validation chunks, of each epoch
+        self.kept: dict[int, Weights] = {}  # by epoch, from 1
+        self.best: Weights | None = None  # after the epoch of the lowest of these losses
 
     def state_dict(self) -> dict[str, Any]:
         """All of it, the order as the state of its generator."""
@@ -325,8 +334,12 @@ class FittedTextGenerator:
 def continue_prompts(
     model: Any, prompts: NDArray[Any], settings: TextGenerator, coins: Any
 ) -> IntArray:
-    """One continuation (n, length) of each prompt (n, prompt or 0), drawn token by token by
-    ``coins``.
+    """One continuation of each prompt, token numbers of shape (n, length), drawn token by token.
+
+    Args:
+        prompts: Token numbers, shape (n, prompt); no column starts texts from nothing.
+        settings: Which has ``length``, ``top_k`` and ``temperature``.
+        coins: A generator of torch on the model's device.
     """
     start = torch.full((len(prompts), 1), model.config.bos_token_id or 0, device=model.device)
     tokens = torch.as_tensor(prompts, dtype=torch.long, device=model.device)
@@ -350,8 +363,8 @@ def continue_prompts(
 
 
 def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float:
-    """Share of the chunks (n, t) that hold ``length`` consecutive tokens of a row of ``text`` (k,
-    u).
+    """Share of the chunks of tokens, (n, t), that hold ``length`` consecutive tokens of a row of
+    ``text``, (k, u); from 0 to 1.
 
     Raises:
         ValueError: ``length`` below 1, or longer than a chunk or a row of the text.
@@ -389,8 +402,11 @@ class CopiedText:
 def copied_text(
     generated: IntArray, trained_on: IntArray, real: IntArray, *, length: int
 ) -> CopiedText:
-    """Compare generated chunks and other real ones with training text, all of shape (n, length) or
-    longer, by runs of three quarters of ``length`` tokens.
+    """Compare generated chunks and other real ones with training text, all tokens by number in rows
+    of ``length`` or longer, by runs of three quarters of ``length`` tokens.
+
+    Raises:
+        ValueError: Rows that are shorter than such a run.
     """
     run = max(1, round(0.75 * length))
     return CopiedText(

@@ -29,7 +29,7 @@ _PAIRS = (
 
 
 def _ways() -> dict[str, tuple[str, str]]:
-    """Each word to the two ways to write it."""
+    """Each word to the two ways to write it, such as both "colour" and "color" to these two."""
     pairs = [tuple(pair.replace("_", " ") for pair in both.split()) for both in _PAIRS.split(", ")]
     for stem in _STEMS.split():
         pairs += [(f"{stem}is{end}", f"{stem}iz{end}") for end in ("e", "es", "ed", "ing", "ation")]
@@ -93,7 +93,7 @@ def make_versions(
     def draw() -> str:
         return _version(beginning, rng, with_lists=not has_order) + rest
 
-    if identifier:
+    if identifier:  # all differ by their identifiers, whatever was drawn
         bodies = [text, *(draw() for _ in range(1, count))]
         numbers = rng.choice(16**_DIGITS, size=count, replace=False).tolist()
         return [
@@ -110,7 +110,9 @@ def make_versions(
 
 
 def _version(text: str, rng: np.random.Generator, *, with_lists: bool) -> str:
-    """A random version, each way to write a thing with the same probability."""
+    """A random version of a text, in which each way to write a thing has the same probability;
+    ``with_lists`` also puts lists into a random order.
+    """
     if with_lists:
         text = _outside(_CODE, text, lambda prose: _LIST.sub(partial(_shuffled, rng=rng), prose))
     chosen: dict[str, str] = {}
@@ -130,7 +132,7 @@ def _version(text: str, rng: np.random.Generator, *, with_lists: bool) -> str:
 
 
 def _shuffled(items: re.Match[str], *, rng: np.random.Generator) -> str:
-    """The items of a list in random order; as they stand where one may be a setting."""
+    """The items of a list in random order; as they stand where one may be a setting or no prose."""
     lines = items[0].splitlines(keepends=True)
     if ":" in items[0] or _NO_PROSE.search(items[0]):
         return items[0]

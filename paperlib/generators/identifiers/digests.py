@@ -100,8 +100,8 @@ def _is_readable(digits: str) -> bool:
 
 
 def repeats(digits: str, base: int) -> bool:
-    """Whether digits repeat a block, or one step between neighbours or next neighbours is too
-    frequent.
+    """Whether digits of ``base`` repeat a block, or one step between neighbours or next neighbours
+    is more frequent than `_LEVEL` allows for digits drawn uniformly.
     """
     size = len(digits)
     # A block that fills the value twice: 2 * base ** (-size / 2) of all values at most.
@@ -110,6 +110,7 @@ def repeats(digits: str, base: int) -> bool:
     numbers = [int(digit, base) for digit in digits]
     for lag in (1, 2):
         steps = [(b - a) % base for a, b in zip(numbers, numbers[lag:], strict=False)]
+        # Of drawn digits each step has the chance 1 / base; there are base of them at two lags.
         if max(Counter(steps).values()) > _most(len(steps), 1 / base, 2 * base):
             return True
     return False
@@ -117,14 +118,16 @@ def repeats(digits: str, base: int) -> bool:
 
 @cache
 def _most(trials: int, chance: float, tests: int) -> int:
-    """Successes that independent trials exceed with the level's probability at most, shared by the
-    tests.
+    """The number of successes that ``trials`` independent trials, each of this ``chance``, exceed
+    with probability `_LEVEL` / ``tests`` at most, so that all ``tests`` together keep the level.
     """
     return int(binom.isf(_LEVEL / tests, trials, chance))
 
 
 def check_hex(digits: str) -> Form:
-    """The form of a run of 32 or more hexadecimal digits."""
+    """The form of a run of 32 or more hexadecimal digits: "lower" or "upper" case, and of 32 that
+    are laid out as a UUID its version; not valid, with the reason, where no random source wrote it.
+    """
     low = digits.lower()
     if len(set(low)) < FEWEST_DIGITS:
         return Form("few different digits", False)
@@ -139,7 +142,7 @@ def check_hex(digits: str) -> Form:
     # Kept in a digest too: its other digits are uniform, whatever these two are.
     version = uuid_version(low)
     if version:
-        if _has_time(low):  # a digest does once in 4,000 times
+        if _has_time(low):  # digits of a digest seem to hold one once in 4,000 times
             return Form("time-ordered UUID", False)
         return Form(f"{case}, digits of a UUID of version {version}", True)
     return Form(case, True)
@@ -226,6 +229,7 @@ def draw_uuid(value: str, rng: np.random.Generator) -> str:
     version = value[14]
     drawn = hex_digits(32, rng)
     drawn = f"{drawn[:8]}-{drawn[8:12]}-{version}{drawn[13:16]}-"
+    # The fourth group begins with the bits 10 (RFC 9562): its first digit is one of four.
     drawn += "89ab"[rng.integers(4)] + hex_digits(3, rng) + "-" + hex_digits(12, rng)
     if version == "7":  # the first three groups: 48 bits of time, and 12 that may count
         drawn = value[:19] + drawn[19:]
@@ -280,7 +284,14 @@ def base64_digest(
     encode: Callable[[bytes], str],
     decode: Callable[[str], bytes | None],
 ) -> Kind:
-    """The kind of digests in base64 behind the name of the algorithm and a sign."""
+    """The kind of digests in base64 behind the name of the algorithm and a sign.
+
+    Args:
+        sign: Between the name of the algorithm and the base64, such as "=".
+        pattern: Regular expression of the kind, as `Kind` has it.
+        encode: From bytes to text.
+        decode: From text to bytes; None for a text that ``encode`` never writes.
+    """
 
     def check(value: str) -> Form:
         """Whether the bytes behind the sign are canonical base64 and look drawn, or why not."""
@@ -338,11 +349,13 @@ def check_serial(value: str) -> Form:
     """
     head, digits = _serial_parts(value)
     negative = head.endswith("-")
+    # The largest 64-bit number is 2^63 - 1, and the least one -2^63.
     if digits.startswith("0") or int(digits) >= 2**63 + negative:
         return Form("no 64-bit number", False)
     if repeats(digits, 10):
         return Form("counting or repeating", False)
-    # Of 15 random digits, 4 or fewer are different once in 4,600, by the same law.
+    # Of 15 random digits, 4 or fewer are different once in 4,600: the sum over d of
+    # S(15, d) 10! / (10 - d)! / 10^15, S a Stirling number of the second kind.
     if len(set(digits)) <= 4:
         return Form("few different digits", False)
     return Form(f"{'negative' if negative else 'positive'}, {len(digits)} digits", True)

@@ -23,7 +23,8 @@ def erc55(address: str) -> str:
     (ERC-55).
     """
     digits = address[2:].lower()
-    # Keccak-256 is not the SHA3-256 of the standard library.
+    # Keccak-256 is not the SHA3-256 of the standard library. A letter is a capital where the digit
+    # at its place in the hash is 8 or more.
     check = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
     letters = [
         digit.upper() if mark >= "8" else digit for digit, mark in zip(digits, check, strict=False)
@@ -34,7 +35,7 @@ def erc55(address: str) -> str:
 def base58check(payload: bytes) -> str:
     """Base58 text of a payload and four bytes of its double SHA-256."""
     data = payload + _double_sha256(payload)
-    number = int.from_bytes(data)
+    number = int.from_bytes(data)  # of which base58 writes the digits; leading zero bytes are "1"
     letters = ""
     while number:
         number, rest = divmod(number, 58)
@@ -68,7 +69,7 @@ def _double_sha256(data: bytes) -> bytes:
 
 def segwit_address(version: int, program: bytes) -> str:
     """The lower-case bech32 (version 0) or bech32m (1) address of a witness program: BIP-173,
-    BIP-350.
+    BIP-350. A KeyError for another version.
     """
     values = [version, *_regroup(program, 8, 5, pad=True)]
     # The checksum is six numbers of 5 bits, with zeros in their place while it is computed.
@@ -78,7 +79,9 @@ def segwit_address(version: int, program: bytes) -> str:
 
 
 def segwit_program(address: str) -> tuple[int, bytes] | None:
-    """Version and witness program of a lower-case address, or None where it is not valid."""
+    """Version and witness program of a lower-case address, or None where it is not valid; a
+    ValueError for a letter that is not of `BECH32`.
+    """
     values = [BECH32.index(letter) for letter in address[3:]]  # behind "bc1"
     version = values[0]
     if version not in _CONSTANT or _polymod([*_BC, *values]) != _CONSTANT[version]:
@@ -91,10 +94,12 @@ def segwit_program(address: str) -> tuple[int, bytes] | None:
 
 
 def _polymod(values: Sequence[int]) -> int:
-    """The checksum of bech32 (BIP-173): the remainder of a polynomial of 5-bit numbers."""
+    """The checksum of bech32 (BIP-173) over 5-bit numbers, a number of 30 bits: the remainder of
+    the polynomial that has them as coefficients, divided by the generator.
+    """
     state = 1
     for value in values:
-        top = state >> 25
+        top = state >> 25  # what leaves the 30 bits, of which each bit takes off a multiple
         state = (state & 0x1FFFFFF) << 5 ^ value
         for bit, generator in enumerate(_BECH32_GENERATOR):
             if top >> bit & 1:
@@ -103,7 +108,9 @@ def _polymod(values: Sequence[int]) -> int:
 
 
 def _regroup(values: Sequence[int], bits_in: int, bits_out: int, *, pad: bool) -> list[int]:
-    """Numbers of ``bits_in`` bits as numbers of ``bits_out``; a rest is dropped without ``pad``."""
+    """The bits of numbers of ``bits_in`` bits, in their order, as numbers of ``bits_out`` bits; a
+    rest is filled up with zeros with ``pad``, and dropped without.
+    """
     held = 0  # all bits so far, of which the last ``bits`` are not written
     bits = 0
     out: list[int] = []
@@ -170,7 +177,9 @@ def to_base64(data: bytes) -> str:
 
 
 def from_urlsafe(text: str) -> bytes | None:
-    """As `from_base64`, of URL-safe base64 without padding."""
+    """The bytes of URL-safe base64 without padding, or None where the text is not how they are
+    written.
+    """
     return from_base64(text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4))
 
 

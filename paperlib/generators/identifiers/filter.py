@@ -78,7 +78,9 @@ def blind_ranks(
 
 
 def _groups_that_fit(identifiers: Sequence[Identifier], count: int) -> list[list[Identifier]]:
-    """The identifiers in groups whose generated values fit into memory; mostly one group."""
+    """The identifiers, all of one kind, in groups of neighbours whose ``count`` generated values
+    each fit into memory; mostly one group.
+    """
     characters = (count + 1) * len(identifiers[0].value)  # of one identifier and its values
     size = max(_FEWEST, _BATCH_CHARACTERS // characters)
     groups = np.array_split(np.arange(len(identifiers)), max(1, len(identifiers) // size))
@@ -88,14 +90,16 @@ def _groups_that_fit(identifiers: Sequence[Identifier], count: int) -> list[list
 def _ranks_in_group(
     group: Sequence[Identifier], count: int, folds: int, seed: int
 ) -> dict[str, NDArray[np.float64]]:
-    """As `blind_ranks`, with classifiers of this group's own."""
+    """Rank of each identifier of a group among its own ``count`` generated values, shape (n,) for
+    each baseline, by classifiers that learn from this group alone.
+    """
     texts: list[str] = []
     for identifier in group:
         texts += [identifier.value, *generate_identifiers(identifier, count, seed)]
     # Each identifier is followed by its generated values, and all are in its fold.
     position = np.tile(np.arange(count + 1), len(group))  # 0 is the identifier itself
     fold_of_each = np.random.default_rng(seed).permutation(len(group)) % folds
-    fold = np.repeat(fold_of_each, count + 1)
+    fold = np.repeat(fold_of_each, count + 1)  # of each text
     ranks: dict[str, NDArray[np.float64]] = {}
     for name in BASELINES:
         scores = held_out_scores(name, texts, position == 0, fold, learned=position <= _LEARNED)
@@ -156,7 +160,7 @@ def report(ranks: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
     (a 95 % interval), near_chance (1/2 in the interval).
     """
     z = float(norm.isf((1 - 0.95) / 2))
-    shares = np.array(list(ranks.values()))
+    shares = np.array(list(ranks.values()))  # ranks from 0 to 1, (baselines, identifiers)
     auc = shares.mean(axis=1)
     # Twice the variance of independent shares: each pair of identifiers meets twice, once with each
     # of them on the training side, and is judged nearly alike both times. On random values it is
@@ -262,9 +266,15 @@ def _extremes(
     extreme: float,
     evidence: float | None,
 ) -> dict[Identifier, str]:
-    """The identifiers to drop for their ranks, with the first baseline that ranks them extremely.
+    """The identifiers to drop for their ranks, in the order of the group, with the first baseline
+    that ranks them extremely.
 
-    They are in the order of the group.
+    Args:
+        ranks: Of each identifier, from 0 to 1, shape (n,) by baseline, as of `blind_ranks`.
+        count: Generated values that each was ranked among.
+        extreme: Share at each end that is dropped.
+        evidence: Confidence, below 1, that more are extreme than among fresh values, without which
+            a baseline drops none; None drops in any case.
     """
     baseline_of: dict[int, str] = {}
     for baseline, shares in ranks.items():
@@ -280,20 +290,22 @@ def _extremes(
 
 
 def _fixed_places(group: list[Identifier], seed: int) -> set[Identifier]:
-    """The values with a character that too many have at one place, or a beginning that another has
-    too.
+    """The identifiers of a group of one kind with a character that too many have at one place, or a
+    beginning that another has too; none of a single one. ``seed`` is of the fresh values that they
+    are compared with.
     """
     if len(group) < 2:
         return set()
     values = [identifier.value for identifier in group]
-    codes = letter_codes(values, max(map(len, values)))
+    codes = letter_codes(values, max(map(len, values)))  # (n, width)
     chances = _letter_chances(group, codes.shape[1], seed)
     fixed = _have_frequent_letter(codes, chances) | _share_beginning(codes, values, chances)
     return {identifier for identifier, bad in zip(group, fixed, strict=True) if bad}
 
 
 def _letter_chances(group: list[Identifier], width: int, seed: int) -> NDArray[np.float64]:
-    """An upper limit on the chance of each letter at each place of generated values, (128, width).
+    """An upper limit on the chance of each ASCII letter at each place of generated values, shape
+    (128, width).
 
     Generated values keep what their kind keeps: there a character tells nothing.
     """
@@ -311,7 +323,9 @@ def _letter_chances(group: list[Identifier], width: int, seed: int) -> NDArray[n
 def _have_frequent_letter(
     codes: NDArray[np.uint8], chances: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Which values (n, width) have a letter at a place where too many have it, shape (n,)."""
+    """Which values, as ASCII codes (n, width), have a letter at a place where more values have it
+    than its chance there, (128, width), allows by an exact binomial test, shape (n,).
+    """
     counts = np.stack([(codes == letter).sum(axis=0) for letter in range(128)])
     level = _FIXED_LEVEL / max(1, np.count_nonzero(counts))  # shared by all letters that occur
     too_often = np.asarray(binom.sf(counts - 1, len(codes), chances) < level)
@@ -321,22 +335,28 @@ def _have_frequent_letter(
 def _share_beginning(
     codes: NDArray[np.uint8], values: list[str], chances: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Which values have a beginning of another one that two fresh values hardly share, (n,)."""
+    """Which values have a beginning of another one that two fresh values hardly share, (n,).
+
+    Args:
+        codes: ASCII codes of the values, (n, width).
+        values: The same as text.
+        chances: Of each letter at each place of a fresh value, (128, width).
+    """
+    # In alphabetical order the longest common beginnings are those of neighbours.
     order = np.array(sorted(range(len(values)), key=lambda index: values[index]))
     before, behind = order[:-1], order[1:]
     equal = codes[behind] == codes[before]
     lengths = np.logical_and.accumulate(equal, axis=1).sum(axis=1)  # of the common beginnings
-    # The chance that two fresh values share so many characters at the start, times the pairs.
-    chance_by_length = (
-        np.concatenate([[1.0], np.cumprod(np.minimum(1, (chances**2).sum(axis=0)))])
-        * len(values) ** 2
-        / 2
-    )
-    shared = chance_by_length[lengths] < _FIXED_LEVEL
-    result = np.zeros(len(values), dtype=bool)
-    result[behind[shared]] = True
-    result[before[shared]] = True
-    return result
+    # Two fresh values have the same letter at a place with the sum of the squared chances, and the
+    # same beginning with the product over its places. Any of all pairs may share one.
+    equal_at_place = np.minimum(1, (chances**2).sum(axis=0))
+    equal_up_to = np.concatenate([[1.0], np.cumprod(equal_at_place)])  # by length, from 0
+    pairs = len(values) ** 2 / 2
+    is_rare = pairs * equal_up_to[lengths] < _FIXED_LEVEL
+    shares = np.zeros(len(values), dtype=bool)
+    shares[behind[is_rare]] = True
+    shares[before[is_rare]] = True
+    return shares
 
 
 def ngram_counts(texts: list[str]) -> csr_array:
@@ -363,10 +383,11 @@ def ngram_counts(texts: list[str]) -> csr_array:
 
 
 def shape_features(texts: list[str]) -> NDArray[np.float32]:
-    """Dense features for trees, (N, 83).
+    """Dense features of N texts for trees, (N, 83).
 
-    62 counts of letters, the 8 letters at each end, the longest runs of one letter and of letters
-    that rise or fall by one, how many letters are different, and how many repeat the one before.
+    62 counts of letters and digits, the 8 letters at each end, the longest runs of one letter and
+    of letters that rise or fall by one, how many letters are different, and how many repeat the one
+    before.
     """
     lengths = np.array([len(text) for text in texts])
     width = int(lengths.max(initial=16))
@@ -374,7 +395,7 @@ def shape_features(texts: list[str]) -> NDArray[np.float32]:
     counts = np.stack([(codes == letter).sum(axis=1) for letter in _LETTERS], axis=1)
     tail = np.clip(lengths[:, None] + np.arange(-8, 0), 0, None)  # places of the last 8 letters
     ends = [codes[:, :8], np.take_along_axis(codes, tail, axis=1)]
-    inside = np.arange(1, width) < lengths[:, None]
+    inside = np.arange(1, width) < lengths[:, None]  # places behind the first that a text has
     steps = np.diff(codes.astype(np.int16), axis=1)
     runs = [_longest_run((steps == step) & inside) for step in (0, 1, -1)]
     different = (counts > 0).sum(axis=1)
@@ -384,7 +405,7 @@ def shape_features(texts: list[str]) -> NDArray[np.float32]:
 
 
 def _longest_run(steps: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Most True values in a row of each row, shape (N,)."""
+    """The longest run of True in each row of (N, steps), shape (N,)."""
     run = np.zeros(len(steps), dtype=np.int64)
     longest = run
     for column in steps.T:

@@ -82,11 +82,14 @@ BITCOIN_BASE58 = Kind(
 
 
 def check_bech32(value: str) -> Form:
-    """The form of a bitcoin address in bech32: witness version, bytes of its program, case."""
+    """The form of a bitcoin address in bech32: witness version, bytes of its program, case; not
+    valid, with the reason, where its checksum is wrong or no random source made the program.
+    """
     decoded = segwit_program(value.lower())
     if decoded is None:
         return Form("wrong checksum", valid=False)
     version, program = decoded
+    # Random bytes, 20 or more, are seldom so much alike: less than once in 10^11 times.
     if 2 * len(set(program)) <= len(program):
         return Form("few different bytes", valid=False)
     if version == 1 and not is_taproot_key(program):
@@ -121,7 +124,9 @@ BITCOIN_BECH32 = Kind(
 
 
 def check_ed25519(value: str) -> Form:
-    """The form of an Ed25519 public key: its 32 bytes are a point of the curve."""
+    """The form of an Ed25519 public key as OpenSSH writes it: its last 32 bytes are a point of the
+    curve; not valid, with the reason, for other text.
+    """
     blob = from_base64(value.partition(" ")[2])
     if blob is None:
         return Form("not canonical base64", valid=False)
@@ -162,8 +167,8 @@ def _no_small_factor(modulus: int) -> bool:
 
 
 def check_rsa(value: str) -> Form:
-    """The form of an RSA public key: the length of a modulus without small factors, and the
-    exponent.
+    """The form of an RSA public key as OpenSSH writes it: the length of a modulus without small
+    factors, in bits, and the exponent; not valid, with the reason, for other text.
     """
     key = parse_ssh_rsa(value)
     if key is None:
@@ -179,7 +184,7 @@ def check_rsa(value: str) -> Form:
 
 
 def _draw_rsa(value: str, rng: np.random.Generator) -> str:
-    """Another modulus with the leading 16 bits kept."""
+    """A key with the same exponent and another modulus, of which the leading 16 bits are kept."""
     # How the leading bits of a product of primes are distributed depends on the program that made
     # them; given these, the others are uniform among odd numbers without small factors, unless one
     # factors the modulus.

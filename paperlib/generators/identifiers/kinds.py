@@ -61,13 +61,16 @@ def _split(value: str) -> tuple[str, _Service, str]:
 
 
 def check_link(value: str) -> Form:
-    """The form of a shortened URL; a code without a class of letters may be a person's choice."""
+    """The form of a shortened URL: its service and the length of the code. Not valid, with the
+    reason, are other codes than the service writes, and codes without digits, small or (where the
+    service has them) capital letters, which a person may have chosen.
+    """
     _, service, code = _split(value)
     if len(code) not in service.lengths:
         return Form("code of another length", False)
     if not set(code) <= set(service.alphabet) or (service.last and code[-1] not in service.last):
         return Form("code of another alphabet", False)
-    classes = [any(map(str.isdigit, code)), any(map(str.islower, code))]
+    classes = [any(map(str.isdigit, code)), any(map(str.islower, code))]  # whether each occurs
     if service.alphabet != _LOWER:
         classes.append(any(map(str.isupper, code)))
     if not all(classes):
@@ -141,8 +144,10 @@ PAPER_KINDS = ("sha1", "md5", "sha256", "serial_version_uid", "sha512", "ethereu
 
 
 def checked_kinds(names: Iterable[str] | None) -> tuple[Kind, ...]:
-    """The kinds of these names, in the table's order, all for None; refuses an unknown name, and
-    none.
+    """The kinds of these names, in the table's order, all for None.
+
+    Raises:
+        ValueError: A name that is not in `KINDS`, or no name.
     """
     if names is None:
         return tuple(KINDS.values())

@@ -85,7 +85,7 @@ class Scanner:
         return resolve(self.candidates(data))
 
     def candidates(self, data: bytes) -> list[Candidate]:
-        """All candidates by their start, overlapping ones too."""
+        """All candidates in ASCII bytes by their start, overlapping ones too."""
         search = self._starts.search
         candidates: list[Candidate] = []
         match = search(data, 0)
@@ -109,7 +109,9 @@ class Scanner:
 
 
 def resolve(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Drop what overlaps: identifiers stay before look-alikes, then the longest, then the first."""
+    """The candidates, which come by their start, without those that overlap a better one: of
+    overlapping ones identifiers stay before look-alikes, then the longest, then the first.
+    """
     kept: list[Candidate] = []
     cluster: list[Candidate] = []  # neighbours that overlap, directly or through others
     reach = 0  # the farthest end in it
@@ -123,7 +125,9 @@ def resolve(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _best(cluster: list[Candidate]) -> list[Candidate]:
-    """Those of a cluster that stay, none overlapping another, in order."""
+    """The candidates of a cluster that stay, none overlapping another, by their start: one after
+    the other the best that is left.
+    """
     if len(cluster) == 1:
         return cluster
     disjoint: list[Candidate] = []
@@ -146,8 +150,8 @@ class StreamScanner:
         self._seen = 0  # leading bytes of those held that were scanned, and are kept as context
 
     def feed(self, piece: bytes, *, more: bool) -> list[Candidate]:
-        """Candidates that are certain now, offsets without meaning; ``more`` if pieces of the text
-        follow.
+        """The candidates that no later piece can change, in order; ``more`` if pieces of the text
+        follow. Their ``start`` and ``end`` count from an inner place, and say nothing of the text.
         """
         data = self._held + piece if self._held else piece
         candidates = self._scanner.candidates(data)
@@ -159,6 +163,7 @@ class StreamScanner:
         # What starts before the cut ends well before the end of the data, so nothing to come can
         # change it.
         cut = max(self._seen, len(data) - LONGEST - 1)
+        # One that reaches over the cut waits for the next call, and so does all behind its start.
         for candidate in reversed(new):
             if candidate.start < cut < candidate.end:
                 cut = candidate.start
