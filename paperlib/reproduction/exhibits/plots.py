@@ -44,6 +44,8 @@ def dots_plot(
     """A row of dots for each name, with intervals, in place of a long table.
 
     Args:
+        frame: A row for each dot.
+        value: Column with the place of each dot; NaN draws none.
         rows: Column with the names of the rows; several are joined by commas.
         low: Column with the lower ends of the intervals, and ``high`` with the upper ones.
         spread: Column with half the width of the intervals, in place of ``low`` and ``high``.
@@ -64,6 +66,8 @@ def dots_plot(
     most_rows = max(labels[in_panel.index].nunique() for _, in_panel in groups)
     series_count = frame[by].nunique() if by else 1
     most_lines = 1 + labels.str.count("\n").max()
+    # Inches: every series makes a row half as high again, and a line of its name needs 0.2; title
+    # and axis of a panel need 0.9.
     row_height = max(height * (1 + series_count) / 2, 0.2 * most_lines)
     fig, all_axes = panels(len(groups), height=0.9 + row_height * most_rows, share_x=True)
     words: list[str] = []
@@ -140,14 +144,14 @@ def _draw_dots(
     """Draw a panel.
 
     Args:
-        labels: Name of each row of ``in_panel``.
+        labels: Name of each row of ``in_panel``, by the index of that frame.
         by: Column that tells the series apart, drawn side by side; None for a single one.
         columns: Which columns hold the value and its ends.
         series_count: Series of the whole figure, by which their dots are set apart.
 
     Returns:
-        The rows' names from top to bottom, and each series by its name, a row of the frame for each
-            of them.
+        The rows' names from top to bottom, and each series: its name, "" for a single one, and a
+            frame with a row for each of the names.
     """
     if by is None:
         names = list(labels)
@@ -176,7 +180,7 @@ def _draw_series_apart(
     Every frame has the same rows from top to bottom, and ``count`` is the number of series of the
     whole figure.
     """
-    gap = min(0.22, 0.7 / count)
+    gap = min(0.22, 0.7 / count)  # of the distance between rows, which is 1
     for index, (series, frame) in enumerate(drawn):
         heights = np.arange(len(frame))[::-1] + gap * ((count - 1) / 2 - index)
         look: dict[str, Any] = {"ls": "", "ms": 4, "label": series, **_look(index)}
@@ -192,7 +196,10 @@ def _draw_series_apart(
 
 
 def _groups(frame: pd.DataFrame, column: str | None) -> list[tuple[str, pd.DataFrame]]:
-    """Groups of a frame by their names; a name that ``columns.csv`` has is shown by its heading."""
+    """The rows of each value of a column, in the order of the frame, under a name to show: the
+    value, or its heading where it is a column in ``columns.csv``. Without a column all rows are one
+    group, "".
+    """
     if column is None:
         return [("", frame)]
     groups: list[tuple[str, pd.DataFrame]] = []
@@ -216,7 +223,9 @@ def number(value: float) -> str:
 def _in_words(
     titles: list[str], subject: str, names: list[str], frame: pd.DataFrame, columns: _Columns
 ) -> str:
-    """A series in words: its titles, or else the subject, and each name with its value."""
+    """A series in words: its titles, or else the subject, and each name with its value and that of
+    the paper; ``names`` has one for each row of ``frame``, and missing values are left out.
+    """
     cells: list[str] = []
     for name, row in zip(names, frame.to_dict("records"), strict=True):
         if pd.isna(row[columns.value]):
@@ -251,15 +260,18 @@ def lines_plot(
 ) -> Plot:
     """A line for each series, with bars or a band.
 
-    Of several rows at one place it shows the mean and the standard deviation. Columns of series,
-    panels and intervals are as in `dots_plot`.
+    Of several rows at one place it shows the mean and the standard deviation.
 
     Args:
+        x, y: Columns with the places of the points.
+        by, panel: Columns with a line, and a panel, for each of their values.
+        low, high, spread: Columns with both ends of the intervals, or with half their width.
         band: Draw the intervals as a band and not as bars.
         dots: Mark the points; without, a curve of every row.
         even: Points at even distances, whatever the values of ``x`` in a panel, which become its
             labels.
         marks: Label and height of dotted horizontal lines.
+        height: Height of a panel, inches.
 
     >>> sizes = pd.DataFrame({"m": [100, 200], "bound": [0.25, 0.5]})
     >>> lines_plot(sizes, x="m", y="bound", xlabel="m", ylabel="bound (nats)")[1]
@@ -322,7 +334,7 @@ class _Lines:
             axes.errorbar(across, line[columns.value], yerr=bars, elinewidth=1, **look)
 
     def in_words(self, frame: pd.DataFrame) -> str:
-        """The first and the last value of a series that is a number."""
+        """The first and the last value of a series, by x, leaving out NaN."""
         line, columns = self._line(frame)
         numbers = line[columns.value].dropna()
         return f"from {number(numbers.iloc[0])} to {number(numbers.iloc[-1])}"
@@ -353,8 +365,8 @@ def points_plot(
     yscale: Scale = "linear",
     height: float = 3.6,
 ) -> Plot:
-    """A point for each row, in the colour and marker of its series, with a diagonal where both are
-    equal.
+    """A point for each row, at the columns ``x`` and ``y``, in the colour and marker of its series,
+    which the column ``by`` names; ``diagonal`` adds the line on which both are equal.
 
     >>> rows = pd.DataFrame({"kind": ["a", "a"], "x": [1.0, 2.0], "y": [2.0, 3.0]})
     >>> points_plot(rows, x="x", y="y", by="kind", xlabel="x", ylabel="y")[1]
@@ -405,7 +417,8 @@ def histograms_plot(
 def shares_plot(
     frame: pd.DataFrame, *, value: str, by: str, xlabel: str, panel: str | None = None
 ) -> Plot:
-    """The share of values at or below each point of [0, 1], as of p-values, with the diagonal.
+    """The share of values at or below each point of [0, 1], as of p-values, with the diagonal: a
+    line for each value of the column ``by``, a panel for each of ``panel``.
 
     >>> tests = pd.DataFrame({"test": ["a", "a"], "p": [0.01, 0.5]})
     >>> shares_plot(tests, value="p", by="test", xlabel="p-value")[1]

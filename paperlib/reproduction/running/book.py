@@ -79,7 +79,9 @@ def _profile_data(job: Job) -> AbstractContextManager[None]:
 
 
 def run_aside(job: Job) -> Path:
-    """As `keep_run`, into a new folder below ``runs``, of which a failed run leaves nothing."""
+    """Run a notebook into a new folder below ``runs``, which is returned; a failed run, which
+    raises NotebookError, leaves nothing of it.
+    """
     with _profile_data(job), finished_run(job) as folder:
         target = _new_folder(job.project.runs / job.stem)
         copy_whole(folder, target)
@@ -105,8 +107,8 @@ def current_result(job: Job) -> RunResult | None:
 
 
 def finished_result(folder: Path, mark: str) -> RunResult | None:
-    """The result in a folder if ``mark`` is its fingerprint and all its files are there whole, else
-    None.
+    """The result in a folder of a run if its fingerprint is ``mark`` and all its files are there,
+    as their checksums say; else None, as for a folder or a result file that cannot be read.
     """
     if not (folder / RESULT).is_file():
         return None
@@ -131,6 +133,7 @@ def show_run(job: Job) -> RunResult:
     kept = kept_folder(job)
     if project.made_up(job.profile):
         return read_result(kept / RESULT)
+    # Where the book has the result file, the page and the CSVs.
     result = project.results / f"{job.stem}.json"
     page = project.pages / f"{job.stem}.ipynb"
     data = project.generated / "data" / job.stem
@@ -272,8 +275,10 @@ def _has_seed(project: Project, stem: str) -> bool:
 
 
 def write_status(project: Project, profile: str) -> None:
-    """Write the outcomes, the page of results and its CSV, unless the profile's data are made
-    up.
+    """Write what the book says of all runs together, from those of this profile on this machine and
+    from the committed ones: claims, pages of results, letters, first page and tables.
+
+    Files that would not change are left alone. On made-up data nothing is written.
     """
     if project.made_up(profile):
         return
@@ -366,8 +371,8 @@ def _table(project: Project, stem: str, name: str) -> pd.DataFrame | None:
 
 
 def pooled_outcomes(results: Sequence[RunResult]) -> dict[str, str]:
-    """Target to its outcome by runs that differ in the seed alone, put together as in the book, in
-    words.
+    """The outcome of each target, in words, by runs that differ in the seed alone, put together as
+    in the book; a target without evidence is left out.
     """
     words: dict[str, str] = {}
     for judged in judge([_evidence(result) for result in results]):
@@ -378,7 +383,7 @@ def pooled_outcomes(results: Sequence[RunResult]) -> dict[str, str]:
 
 
 def outcomes(result: RunResult) -> dict[str, str]:
-    """Target to its outcome by one run alone, in words, with the scale of the run."""
+    """The outcome of each target by one run alone, in words, with the scale of the run."""
     kept = [from_dict(record) for record in evidence_records(result.records)]
     return {
         evidence.target: f"{decide_alone(evidence, scale.level)} ({scale.level}: {scale.facts})"

@@ -81,10 +81,15 @@ class NotebookError(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run to do: a notebook with all its parameters, and those the profile alone would give it.
+    """One run to do, as `plan` checks it.
 
-    With a ``seed`` of its own it repeats the run that the book shows. Relative paths are seen from
-    ``where``.
+    Attributes:
+        stem: Name of the notebook.
+        parameters: All its parameters by name.
+        preset: Those that the profile alone would give it.
+        seed: Seed of a repetition of the run that the book shows; None for any other run.
+        where: Folder from which relative paths are seen.
+        memo: What runs share between which no file changes: the ``known`` of `source_files`.
     """
 
     project: Project
@@ -94,7 +99,7 @@ class Job:
     preset: Mapping[str, Any]
     seed: int | None = None
     where: Path = field(default_factory=Path.cwd)
-    memo: Known | None = field(default=None, compare=False, repr=False)  # see `source_files`
+    memo: Known | None = field(default=None, compare=False, repr=False)
 
     @property
     def fingerprint(self) -> str:
@@ -155,7 +160,13 @@ def plan(
 
 @contextlib.contextmanager
 def finished_run(job: Job) -> Iterator[Path]:
-    """Run a notebook, and yield for a while the folder of its page, CSVs and result file."""
+    """Run a notebook, and yield the folder of its page, CSVs and result file, which is removed at
+    the end of the block.
+
+    Raises:
+        NotebookError: The notebook failed; its log is kept below ``runs/failed``.
+        BudgetSpent: Its minutes are over.
+    """
     job.project.runs.mkdir(parents=True, exist_ok=True)
     with temporary_folder(job.project.runs, f".{job.stem}-") as folder:
         # Of what the run began with: files that change while it runs make it outdated.
@@ -167,7 +178,10 @@ def finished_run(job: Job) -> Iterator[Path]:
 
 
 def _execute(job: Job, folder: Path) -> Any:
-    """The executed notebook; what it writes besides is in ``folder``."""
+    """The executed notebook (nbformat 4); what it writes besides is in ``folder``.
+
+    Raises NotebookError where a cell fails or the kernel dies, and BudgetSpent.
+    """
     notebook = read_notebook(job.project.notebook(job.stem))
     cell = parameters_cell(notebook, job.stem)
     cell.source = with_values(cell.source, _values_for_cell(job))
@@ -238,9 +252,11 @@ def _variables(job: Job, folder: Path) -> dict[str, str | None]:
 
 
 def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> NotebookError:
-    """The error of a failed run, whose log is kept."""
+    """The error of a failed run, with ``message``; its log, ``traceback`` and what the kernel wrote
+    into ``kernel_log``, is kept in ``runs/failed``.
+    """
     name = job.stem
-    if job.parameters != job.preset:  # of which many may fail at one time
+    if job.parameters != job.preset:  # of a sweep, where many may fail at one time
         name += f"-{job.fingerprint[:8]}"
     log = job.project.runs / "failed" / f"{name}.log"
     output = _visible_log(kernel_log.read_text(encoding="utf-8", errors="replace"))
@@ -316,7 +332,9 @@ def _kernel_config() -> Iterator[Config]:
 def _finish(
     job: Job, folder: Path, notebook: Any, seconds: float, fingerprint_at_start: str
 ) -> None:
-    """Write the page and the result file of a run that took so many seconds."""
+    """Write the page and the result file of a run, whose CSVs lie in ``folder``: there its records
+    are collected, the provenance is added, and files that only the run needs are removed.
+    """
     used = {item["name"]: item["sha256"] for item in _lines(folder / USED_DATA_FILE)}
     data = {**parameter_files(job.parameters, job.where), **used}
     origin = provenance(

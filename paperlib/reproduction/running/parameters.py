@@ -20,7 +20,7 @@ import nbformat
 from paperlib.core.checks import did_you_mean
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_ZERO = re.compile(r"(?<![\w.,-])0(?![\w.,])")
+_ZERO = re.compile(r"(?<![\w.,-])0(?![\w.,])")  # the number 0 by itself in a comment
 _NAME = re.compile(r"([^\W\d]\w*)=")
 _RANGE = re.compile(r"\s*(-?\d+)\.\.(-?\d+)\s*")
 _BRACKETS = ("[", "{", "(")
@@ -113,7 +113,9 @@ def _comment_of(node: ast.stmt, comments: Mapping[int, tokenize.TokenInfo]) -> s
 
 
 def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
-    """Name, value and statement of each parameter."""
+    """Name, value (a node of the syntax tree) and statement of each parameter, in order; a
+    ValueError for a statement that is no ``name = value``.
+    """
     triples: list[tuple[str, Any, ast.stmt]] = []
     for node in ast.parse(source).body:
         match node:
@@ -132,9 +134,12 @@ def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
 def check_parameters(
     parameters: Sequence[Parameter], chosen: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Each parameter with its value: chosen ones, as Python values or text, over the defaults.
+    """Each parameter with its value, by name: chosen ones, as Python values or text, over the
+    defaults.
 
-    ``where`` begins the messages of the ValueErrors for unknown names and unfit values.
+    Raises:
+        ValueError: An unknown name, or a value of another type or below the least one; the message
+            begins with ``where``.
     """
     by_name = {parameter.name: parameter for parameter in parameters}
     unknown = sorted(set(chosen) - set(by_name))
@@ -152,7 +157,9 @@ def check_parameters(
 
 
 def _checked_value(parameter: Parameter, value: Any, where: str) -> Any:
-    """The value with the type of the parameter's default, and not below its least value."""
+    """The value with the type of the parameter's default; a ValueError, which begins with
+    ``where``, for one of another type, and below the parameter's least value.
+    """
     comment = f" ({parameter.comment})" if parameter.comment else ""
     default = parameter.default
     least = parameter.least
@@ -226,7 +233,9 @@ def _finite_number(value: Any) -> float:
 
 
 def _container(text: str) -> Any:
-    """What a text of a list or mapping says, in JSON or as a literal of Python."""
+    """What a text of a list or mapping says, in JSON or as a literal of Python; a ValueError or
+    SyntaxError for other text.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -310,11 +319,11 @@ def _without_quotes(text: str) -> str:
 
 
 def _value_end(text: str) -> int:
-    """Where the first value ends: at a space outside of quotes and of the brackets that it begins
-    with.
+    """Index behind the first value of a text: of the first space outside of quotes and of the
+    brackets that the value begins with, else of the end; a ValueError for an open quote or bracket.
     """
     bracketed = text.startswith(_BRACKETS)  # further ones may follow semicolons
-    depth = 0
+    depth = 0  # brackets that are open
     index = 0
     while index < len(text):
         letter = text[index]
@@ -374,8 +383,9 @@ def _in_quotes(text: str) -> str:
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
-    """The parameter cell with other values; names, order and comments stay."""
+    """The source of a parameter cell with other values by name; names, order and comments stay."""
     lines = source.splitlines()
+    # From the last to the first, as a new value may have fewer lines than the old one.
     for name, value, _ in reversed(_assignments(source, "parameters")):
         if name not in values or values[name] == ast.literal_eval(value):
             continue
@@ -423,7 +433,12 @@ def _values_of(parameter: Parameter, text: str, where: str) -> list[Any]:
 
 
 def _items(default: Any, text: str, subject: str) -> list[Any]:
-    """Words between commas, whole numbers for a range, or the items of a JSON list."""
+    """The values that a text lists, still unchecked: words between commas, the whole numbers of a
+    range such as 0..4, or the items of a JSON list.
+
+    Ranges are for whole numbers, by the type of the ``default``, and where it is None. Raises
+    ValueError, which begins with ``subject``, for a range without a number.
+    """
     if text.lstrip().startswith("["):
         listed = _json_value(text)
         if listed is not None:

@@ -55,8 +55,11 @@ def fingerprint(
 def notebook_code(
     project: Project, stem: str, profile: str, memo: Known | None = None
 ) -> dict[str, Any]:
-    """What all runs of a notebook in a profile depend on, whatever their parameters; see
-    `source_files`.
+    """What all runs of a notebook in a profile depend on, whatever their parameters: names to
+    hashes and versions, as JSON holds them.
+
+    ``memo`` is the ``known`` of `source_files`. Raises ValueError where there is no such notebook
+    or profile.
     """
     path = project.notebook(stem)
     lock = project.root / "requirements.lock"
@@ -76,8 +79,9 @@ def notebook_code(
 
 
 def parameter_files(parameters: Mapping[str, Any], where: Path | None = None) -> dict[str, str]:
-    """Name (its text, if two files share one) to SHA-256 of each file or FILE.py:FUNCTION of a
-    parameter.
+    """SHA-256 of each file that a parameter names, as FILE or FILE.py:FUNCTION, by the name of the
+    file; where two files share a name, by the text of the parameter. Relative paths are seen from
+    ``where``, None for the current folder.
     """
     paths = _named_paths(parameters, where)
     files = {text: path for text, path in paths.items() if os.path.isfile(path)}
@@ -89,7 +93,9 @@ def parameter_files(parameters: Mapping[str, Any], where: Path | None = None) ->
 
 
 def _named_paths(parameters: Mapping[str, Any], where: Path | None) -> dict[str, Path]:
-    """Texts that may name a file or folder to read, each with its path."""
+    """Texts of the parameters that may name a file or folder to read, each with the path that it
+    would be; parameters that name an output are left out.
+    """
     values: list[Any] = []
     for name, value in parameters.items():
         if name not in OUTPUTS:
@@ -99,11 +105,13 @@ def _named_paths(parameters: Mapping[str, Any], where: Path | None) -> dict[str,
 
 
 def _folders(parameters: Mapping[str, Any], where: Path | None, memo: Known) -> dict[str, Any]:
-    """Hashes of folders that parameters name, and of what is beside a function or in a folder
-    there.
+    """Hashes of the state of files, by their pattern: of all below a folder that a parameter names,
+    and, for FILE.py:FUNCTION, of those in the folder of FILE.py and in the folders there, which
+    the function may read.
 
     A hash that ``memo`` holds is not computed again.
     """
+    # Folders with the pattern of their files.
     patterns: list[tuple[Path, str]] = []
     beside_functions: list[tuple[Path, str]] = []
     for text, path in _named_paths(parameters, where).items():
@@ -112,6 +120,7 @@ def _folders(parameters: Mapping[str, Any], where: Path | None, memo: Known) -> 
             patterns.append((resolved, "**"))
         elif _FUNCTION.search(text) and os.path.isfile(resolved):
             beside_functions += [(resolved.parent, "*"), (resolved.parent, "*/*")]
+    # Names of what runs write there themselves.
     written = {"runs", "__pycache__", *(Path(str(parameters.get(name))).name for name in OUTPUTS)}
     hashes: dict[str, Any] = {}
     for folder, pattern in patterns + beside_functions:
@@ -137,8 +146,8 @@ def _state_of_files(folder: Path, pattern: str, without: set[str]) -> str:
 
 
 def notebook_sources(path: Path, memo: Known | None = None) -> list[Path]:
-    """Files of this package that a notebook's imports can reach, their settings, and the run's own
-    code.
+    """Files of this package that a run depends on, sorted: the modules that the notebook's imports
+    reach and what they read, those that run it, and the papers' tables where it shows results.
     """
     cells = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "code"]
     names: set[str] = set()

@@ -123,7 +123,7 @@ def _folder_of_run(job: Job, mark: str, *, repeated: bool) -> Path:
 
 
 def _check_outputs(units: Sequence[Unit], stem: str) -> None:
-    """Refuse runs that would write one file."""
+    """Refuse (ValueError) units of which two would write the same file."""
     written: list[Any] = []
     for unit in units:
         written += [unit.parameters[name] for name in OUTPUTS if unit.parameters.get(name)]
@@ -154,7 +154,9 @@ def run_notebook_units(
 
 
 def _seconds(unit: Unit) -> dict[str, Any] | None:
-    """Seconds of a finished unit, in the form that `run_units` keeps; None for another."""
+    """Seconds of a finished unit, as `run_units` takes what is on disk; None for an
+    unfinished one.
+    """
     result = unit.result()
     return None if result is None else {"seconds": np.float64(result.provenance["seconds"])}
 
@@ -167,7 +169,7 @@ def run_batch(units: list[Unit]) -> list[dict[str, Any]]:
 
 
 def _run_unit(unit: Unit) -> dict[str, Any]:
-    """Run one unit, unless another process does; its seconds.
+    """Run one unit, unless another process does, and return its seconds, as `_seconds`.
 
     Raises:
         NotebookError: It failed, or what it depends on is not what the sweep was planned with.
@@ -252,8 +254,8 @@ def _state(result: RunResult | None, error: str) -> str:
 
 
 def pooled_by_setting(units: Sequence[Unit]) -> dict[str, tuple[int, dict[str, str]]]:
-    """Setting, in words, to the number of its finished seeds and the pooled outcome of each
-    target.
+    """For each setting, in words, the number of its finished seeds, and the outcome of each target
+    by all of them together, in words.
     """
     groups: dict[str, list[RunResult]] = {}
     for unit in units:

@@ -98,7 +98,7 @@ def run_all(
     for job in planned:
         if job not in to_do and job.seed is None:
             show_run(job)
-    # Longest first keeps both processes busy to the end; unknown times count as long, in the
+    # Longest first keeps all processes busy to the end; unknown times count as long, in the
     # profile's order.
     order = {stem: index for index, stem in enumerate(project.profile(profile))}
     to_do.sort(key=lambda job: (-(seconds[job.stem] or 1e9), order.get(job.stem, 0)))
@@ -108,9 +108,11 @@ def run_all(
 
 
 def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say: Say) -> list[str]:
-    """Run jobs, ``jobs`` at one time, and say what each took: the names of those that failed.
+    """Run the jobs ``to_do``, ``jobs`` at one time, and say how long each took; returns the names
+    of those that failed.
 
-    ``seconds`` are the times of earlier runs by name; a run that ends replaces its own.
+    ``seconds`` has the times of earlier runs by name, None for none; a run that ends replaces its
+    own.
     """
     waiting = list(to_do)
     running: list[_Running] = []
