@@ -89,7 +89,9 @@ class DpPlan:
             )
 
     def tried(self) -> dict[str, list[ImageTarget]]:
-        """Each target with DP, but for second trainings, in all settings to try, by its name."""
+        """By the name of each target with DP, but for second trainings, the targets that have its
+        settings with each of ``choices`` in turn.
+        """
         tried: dict[str, list[ImageTarget]] = {}
         for target in (*self._family(0), *self._family(1)):
             if target.dp_epsilon is not None:
@@ -100,8 +102,8 @@ class DpPlan:
         return tried
 
     def targets(self) -> tuple[ImageTarget, ...]:
-        """All targets: by family the null, then epsilons upwards, without DP last; then those once
-        more.
+        """All targets: by family the null, then epsilons upwards, without DP last; then the second
+        trainings of `pairs`, with another learning rate and another number of epochs.
         """
         first = self._family(0)
         *_, largest, without_dp = first
@@ -165,8 +167,8 @@ class DpResults(PanoramiaResults):
 
     @cached_property
     def numbers(self) -> pd.DataFrame:
-        """By target, its guarantee, accuracies in per cent, and their gap with its standard
-        error.
+        """By target, the columns of `dp_guarantees`; train and test, accuracies in per cent; and
+        gap, their difference, with its standard error, gap_error.
         """
         table = self.pools.table.set_index("target")
         train = 100 * table["train_metric"]
@@ -185,7 +187,10 @@ def _share_variance(share: pd.Series, count: int) -> pd.Series:
 
 
 def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
-    """Train the plan's targets, audit them, and ask the accountant."""
+    """Train the plan's targets, audit them in the form of ``audit``, and ask the accountant.
+
+    ``config`` has the images and helpers; the plan's targets stand in the place of its own.
+    """
     targets = _tuned(config, plan)
     pools = image_pools(replace(config, targets=targets))
     split = config.split
@@ -214,7 +219,9 @@ def _private_settings(targets: Sequence[ImageTarget]) -> pd.DataFrame:
 
 
 def _tuned(config: ImageConfig, plan: DpPlan) -> tuple[ImageTarget, ...]:
-    """The plan's targets, with DP in the settings that `DpPlan.choices` says."""
+    """The plan's targets, those with DP in the settings of `DpPlan.choices` with the highest
+    training accuracy, and the second training of Table 10 in those with the lowest.
+    """
     if not plan.choices:
         return plan.targets()
     best: dict[str, ImageTarget] = {}
@@ -252,6 +259,8 @@ def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame
 def table_by_epsilon(results: DpResults, number: int) -> pd.DataFrame:
     """Tables 7 (family ``number`` 0) and 8 (1): the null, ours by epsilon beside the paper's, the
     paper's others.
+
+    Columns of `_row`, nats and per cent; then the paper's, whose names begin with "paper_".
     """
     printed = _printed_by_epsilon(number)
     null = pd.DataFrame([_row(results, results.plan.null(number))])
@@ -263,7 +272,9 @@ def table_by_epsilon(results: DpResults, number: int) -> pd.DataFrame:
 
 
 def _printed_by_epsilon(number: int) -> pd.DataFrame:
-    """The paper's Table 7 or 8, of the model that a family stands for, by epsilon."""
+    """The paper's Table 7 (``number`` 0) or 8 (1), of the model that a family stands for: bounds in
+    nats by epsilon, in columns that begin with "paper_".
+    """
     table = paper_table(f"panoramia_table0{7 + number}")
     table = table[table["target_model"] == STANDS_FOR[number]]
     table = table.assign(epsilon=table["target_dp_eps"].astype(float))
@@ -279,7 +290,9 @@ def _paper_only(epsilon: float) -> str:
 
 
 def _row(results: DpResults, name: str) -> dict[str, Any]:
-    """Ours for one target."""
+    """Our columns for one target: its guarantee and bounds, nats, and accuracies in per cent; of
+    audits with real non-members those that were run.
+    """
     row: dict[str, Any] = {"target": name}
     for column in ("epsilon", "epsilon_replacement", "train", "test", "gap"):
         row[column] = results.numbers[column][name]
@@ -295,8 +308,8 @@ def _row(results: DpResults, name: str) -> dict[str, Any]:
 
 
 def table_ten(results: DpResults) -> pd.DataFrame:
-    """Pairs of one epsilon that were trained differently, the wider gap first, beside the
-    paper's.
+    """Table 10: pairs of targets of one epsilon that were trained differently, the one with the
+    wider gap of accuracies first, beside the paper's; columns of `_row`, AUCs, and the paper's.
     """
     names: list[str] = []
     for pair in results.plan.pairs():
@@ -336,7 +349,20 @@ def _printed_ten() -> pd.DataFrame:
 def table_eleven(
     results: DpResults, names: Sequence[str], *, gammas: Sequence[float], deltas: Sequence[float]
 ) -> pd.DataFrame:
-    """Bounds on the scores already judged, by how far closeness (gamma) and DP (delta) may fail."""
+    """Table 11: bounds on the scores already judged, by how far closeness (gamma) and DP (delta)
+    may fail.
+
+    Args:
+        results: Audits of all targets.
+        names: Targets.
+        gammas: Probabilities of the set on which closeness may fail, in [0, 1).
+        deltas: Of the targets' DP.
+
+    Returns:
+        Means over games, a row for each target, search, delta and gamma: c_lb, c_plus_eps_lb and
+            eps_tilde, nats, and failures, the mean number of right guesses that the baseline's test
+            discounts where it tests a c of 0.
+    """
     config = results.decisive.config
     setting = ["target", "search", "delta", "gamma"]
     rows = []
@@ -346,6 +372,7 @@ def table_eleven(
             rows.append((name, search, delta, gamma, bounds.c_lb, bounds.c_plus_epsilon_lb))
     games = pd.DataFrame(rows, columns=[*setting, "c_lb", "c_plus_eps_lb"])
     table = games.groupby(setting, sort=False).mean().reset_index()
+    # The union bound counts 2 m gamma (Proposition 4), the other searches a quarter of m gamma.
     failures = config.test * table["gamma"] * np.where(table["search"] == "union", 2.0, 0.25)
     table.insert(4, "failures", failures)
     return table.assign(eps_tilde=(table["c_plus_eps_lb"] - table["c_lb"]).clip(lower=0))

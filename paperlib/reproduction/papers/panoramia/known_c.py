@@ -4,7 +4,7 @@ construction.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,15 @@ from paperlib.core.checks import check_at_least, check_in, check_nonnegative
 from paperlib.report import progress
 
 
+class ToyGame(NamedTuple):
+    """Best scores on the points of a game, and who is real, each of shape (m,)."""
+
+    baseline: FloatArray  # 1 where the baseline sees the mark, 0 elsewhere
+    sees_more: FloatArray  # log-odds, nats, of an attack that sees every mark rightly
+    sees_the_same: FloatArray  # log-odds, nats, of an attack that sees marks as the baseline does
+    member: Flags  # True for real points
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToyWorld:
     """Points that carry a mark or not; generated points carry it less often; a model that
@@ -50,17 +59,21 @@ class ToyWorld:
         check_at_least(2, m=self.m)
 
     def seen_c(self, weakness: float) -> float:
-        """The c that a baseline can see which takes the mark for its opposite in this share of the
-        points.
+        """The c that a weak baseline can see, nats: the log-ratio of real to generated points that
+        seem to carry the mark.
+
+        Args:
+            weakness: Share of the points, in [0, 0.5], of which it sees the opposite.
         """
         real, made = self._shares(weakness)
         return float(np.log(real / made))
 
-    def play(
-        self, weakness: float, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray, FloatArray, Flags]:
-        """Best scores of the baseline, and of attacks that see more and the same; membership; each
-        (m,).
+    def play(self, weakness: float, rng: np.random.Generator) -> ToyGame:
+        """A game in which a fair coin shows a real or a generated point in each of m places.
+
+        Args:
+            weakness: Share of the points, in [0, 0.5], of which the baseline sees the opposite.
+            rng: Of coins, marks, mistakes and answers, in this order.
         """
         member = rng.random(self.m) < 0.5
         # Generated points have the mark e^c times less often.
@@ -71,16 +84,18 @@ class ToyWorld:
         answer = self.epsilon * (2.0 * yes - 1)
         sees_more = self._odds(marked, 0.0) + answer
         sees_the_same = self._odds(seen, weakness) + answer
-        return seen.astype(np.float64), sees_more, sees_the_same, member
+        return ToyGame(seen.astype(np.float64), sees_more, sees_the_same, member)
 
     def _shares(self, wrong: float) -> FloatArray:
-        """Real and generated points that seem to carry the mark."""
+        """Shares of the real and of the generated points that seem to carry the mark where this
+        share is seen wrongly, shape (2,).
+        """
         check_in("[0, 0.5]", "weakness", wrong)
         shares = self.mark * np.exp([0.0, -self.c])
         return (1 - wrong) * shares + wrong * (1 - shares)
 
     def _odds(self, marked: Flags, wrong: float) -> FloatArray:
-        """Log-odds that points are real, from a mark that is seen wrongly at this rate."""
+        """Log-odds that points are real, nats, from a mark that is seen wrongly at this rate."""
         real, made = self._shares(wrong)
         return np.where(marked, np.log(real / made), np.log((1 - real) / (1 - made)))
 
@@ -95,8 +110,17 @@ def weaken_baseline(
 ) -> pd.DataFrame:
     """How far epsilon~ is from epsilon as the baseline sees less, by the anytime search.
 
-    A row for each game and attack: the bounds, epsilon with c known (``known_c``), the c that the
-    baseline can see, and what epsilon~ tends to with more points (``limit``); nats.
+    Args:
+        world: Whose c and epsilon are known.
+        weaknesses: Shares of the points, in [0, 0.5], of which the baseline sees the opposite.
+        repetitions: Games at each weakness.
+        confidence: Of each bound, in (0, 1).
+        seed: Of all games.
+
+    Returns:
+        A row for each game and attack: the bounds, epsilon with c known (``known_c``), the c that
+            the baseline can see (``seen_c``), and what epsilon~ tends to with more points
+            (``limit``); nats.
     """
     rng = np.random.default_rng(seed)
     audit = partial(audit_panoramia, confidence=confidence, search="anytime")
@@ -104,13 +128,14 @@ def weaken_baseline(
     for weakness in progress(weaknesses, label="baselines"):
         seen_c = world.seen_c(weakness)
         for game in range(repetitions):
-            baseline, sees_more, sees_the_same, member = world.play(weakness, rng)
+            points = world.play(weakness, rng)
             for attack, scores, limit in (
-                ("sees more", sees_more, world.c + world.epsilon - seen_c),
-                ("sees the same", sees_the_same, world.epsilon),
+                # The attack finds all of c + epsilon, of which what the baseline sees is taken off.
+                ("sees more", points.sees_more, world.c + world.epsilon - seen_c),
+                ("sees the same", points.sees_the_same, world.epsilon),
             ):
-                bounds = audit(baseline, scores, member)
-                with_known_c = audit(baseline, scores, member, known_c=world.c)
+                bounds = audit(points.baseline, scores, points.member)
+                with_known_c = audit(points.baseline, scores, points.member, known_c=world.c)
                 rows.append(
                     {
                         "weakness": weakness,
@@ -130,16 +155,21 @@ def weaken_baseline(
 def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
     """Identifiers as members, one alternative of each as generated points, and one target.
 
-    Without ``trained``, of the identifiers that the model never saw, for which it is a null target.
+    Args:
+        scores: Of identifiers (candidate 0) and their alternatives, by attack; higher for members.
+        trained: Take the identifiers that the model was trained on (``groups`` above 0); False
+            takes those that it never saw, for which it is a null target.
     """
-    values = scores.values[(scores.groups > 0) == trained]
+    values = scores.values[(scores.groups > 0) == trained]  # (identifiers, candidates, attacks)
     loss = scores.attacks.index("loss")
     others = [column for column in range(len(scores.attacks)) if column != loss]
     signs = np.array([-1.0, *np.ones(len(others))])  # column 0 is a loss: lower means member
 
     def pool(candidate: int) -> Pool:
+        """The candidates of this number as examples, with the model's outputs on them."""
         outputs = values[:, candidate][:, [loss, *others]] * signs
-        return Pool(np.zeros((len(values), 1)), {}, {"trained": outputs})
+        no_features = np.zeros((len(values), 1))  # attacks see the outputs alone
+        return Pool(no_features, {}, {"trained": outputs})
 
     target = Target("trained", "trained" if trained else "null", 0)
     return Pools(pool(0), pool(1), None, (target,), twins=True)
@@ -154,9 +184,22 @@ def bounds_side_by_side(
     seed: int = 0,
 ) -> pd.DataFrame:
     """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same
-    model: columns "epsilon", of those trained on, and "null", of the others (nats).
+    model.
 
-    The bounds of games are means of ``repetitions``; the others need one of ``attack``'s scores.
+    Args:
+        scores: Of identifiers and their alternatives, by attack.
+        attack: The one whose scores "one run" and "ranks" take; games and the learned order take
+            all.
+        repetitions: Games, over which the two bounds of games are means.
+        confidence: Of each bound, in (0, 1).
+        seed: Of coins, games and learned orders.
+
+    Returns:
+        A row for each bound; columns "epsilon", of the identifiers that were trained on, and
+            "null", of the others (nats).
+
+    Raises:
+        ValueError: An attack that ``scores`` lack.
     """
     column = scores.attacks.index(attack)
     bounds: dict[str, dict[str, Any]] = {}
@@ -164,8 +207,8 @@ def bounds_side_by_side(
         every_attack = scores.values[(scores.groups > 0) == trained]
         values = every_attack[:, :, column]
         games = _games(scores, trained, repetitions, confidence, seed)
-        # A fair coin for each identifier shows it or its alternative: the two would tell on each
-        # other.
+        # A fair coin for each identifier shows it or its first alternative, never both: each would
+        # give the other away.
         heads = np.random.default_rng(seed).random(len(values)) < 0.5
         one_run = MembershipScores(values[heads, 0], values[~heads, 1])
         margins = score_margins(values[:, 0], values[:, 1:])

@@ -29,12 +29,16 @@ _QUARTER = 1 / 4  # of the examples, to order scores by
 
 
 def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
-    """Output sets beside the searches over recall: target, null, seed, way, examples, and three
-    bounds.
+    """Output sets beside the searches over recall, on the same scores.
 
-    The bounds of a game hold together at the confidence of the audits: who of the judged examples
-    is a member changes neither set nor order. Guesses are "member" alone, as Propositions 1 and 2
-    require.
+    Guarantee:
+        The two bounds of a game hold together at the confidence of the audits: who of the judged
+        examples is a member changes neither set nor order. Guesses are "member" alone, as
+        Propositions 1 and 2 require.
+
+    Returns:
+        A row for each game and way to bound it: target, null, seed, way, examples (their number)
+            and the bounds c_lb, c_plus_eps_lb and eps_tilde, nats.
     """
     confidence = audits.config.confidence
     rows: list[dict[str, Any]] = []
@@ -58,9 +62,12 @@ def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
 def _ways(
     game: TargetScores, searches: Sequence[RecallSearch], confidence: float
 ) -> Iterator[tuple[str, TargetScores, Mapping[str, Any]]]:
-    """Each way to bound a game, with the examples that it judges and its three bounds."""
+    """Each way to bound a game: its name, the examples that it judges, and its three bounds, nats,
+    by column.
+    """
     first, second = _cut(game, _HALF)
     for way, guess in CHOSEN_FOR.items():
+        # Both bounds hold together where each may fail with half of the error.
         yield way, second, _set_bounds(first, second, (1 - confidence) / 2, guess)
     ordered = by_ratio(*_cut(game, _QUARTER))
     yield EVERY_LEVEL, ordered, ordered.row("anytime", confidence)
@@ -104,7 +111,9 @@ def _set_bounds(
 
 
 def ratio_correlation(audits: TargetAudits, target: str) -> float:
-    """Rank correlation of ratio and attack's score, mean over games: near 1, sets gain little."""
+    """Spearman's rank correlation of an example's estimated log-ratio with the attack's score, mean
+    over games of a target: near 1, output sets gain little over thresholds.
+    """
     correlations = []
     for game in audits.select("panoramia", target=target):
         selection, judged = _cut(game, _QUARTER)
@@ -116,6 +125,11 @@ def ratio_correlation(audits: TargetAudits, target: str) -> float:
 def simulated_bounds(*, repetitions: int = 5, examples: int = 840, seed: int = 0) -> pd.DataFrame:
     """`output_set_bounds` where the scores' densities are known, and the baseline's scores are
     noise.
+
+    Args:
+        repetitions: Games of each of the two kinds of scores.
+        examples: Of a game, each a member by a fair coin.
+        seed: Of the first game, in thousands.
     """
     games = []
     for name, attack in (("higher scores", _higher_scores), ("inner region", _inner_region)):
@@ -172,11 +186,12 @@ def set_bound(
 
 
 def by_ratio(selection: TargetScores, judged: TargetScores) -> TargetScores:
-    """The judged examples with each score replaced by the log-ratio that the selection estimates
-    for it.
+    """The judged examples with each score replaced by its log-ratio of members' to others'
+    densities, nats, as the selection estimates them.
     """
 
     def ratios(fitted: FloatArray, scores: FloatArray) -> FloatArray:
+        """The log-ratios of ``scores`` by densities of the selection's scores ``fitted``."""
         labelled = MembershipScores.from_labels(fitted, selection.membership)
         return ratio_scores(labelled, scores)
 
@@ -204,7 +219,16 @@ _MOST_COLUMNS = 100  # of an example's own numbers that a smooth model learns fr
 
 def learned_orders(pools: Pools, audits: TargetAudits, names: Sequence[str]) -> pd.DataFrame:
     """The judged games, and as many whole games of learned orders, which set nothing aside for
-    training: means of bounds (nats) and seconds by target, audit and number of examples judged.
+    training.
+
+    Args:
+        pools: Members and generated examples with the outputs of models.
+        audits: Games on these pools.
+        names: Targets.
+
+    Returns:
+        Means over games, a row for each target, audit and number m of examples judged: bounds
+            c_lb, c_plus_eps_lb and eps_tilde (nats), and seconds for a game.
 
     Raises:
         ValueError: Pools of twins.
@@ -223,20 +247,23 @@ def learned_orders(pools: Pools, audits: TargetAudits, names: Sequence[str]) -> 
         tables.append(learned.assign(target=name, audit="learned orders"))
     groups = pd.concat(tables).groupby(["target", "audit", "m"], sort=False)
     means = groups[["c_lb", "c_plus_eps_lb", "seconds"]].mean().reset_index()
-    means.insert(5, "eps_tilde", (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0))
+    difference = (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0)
+    means.insert(list(means.columns).index("seconds"), "eps_tilde", difference)
     return means
 
 
 def _seconds_to_play(pools: Pools, config: AuditConfig, name: str) -> float:
     """How long one game of a target takes, its attacks trained anew."""
     start = perf_counter()
-    not_kept = replace(pools, key="")
+    not_kept = replace(pools, key="")  # scores on pools without a key are not read from disk
     audit_pools(not_kept, replace(config, repetitions=1), targets=[name], audits=["panoramia"])
     return perf_counter() - start
 
 
 def _learned_games(pools: Pools, config: AuditConfig, name: str) -> pd.DataFrame:
-    """Bounds and seconds of learned orders on all members and generated examples, by seed."""
+    """Learned orders on all members and generated examples: a row for each game with m, the number
+    of examples judged, the bounds c_lb and c_plus_eps_lb (nats), and seconds.
+    """
     pair = (pools.members, pools.generated)
     baseline = np.concatenate([_baseline(pool) for pool in pair])
     outputs = np.concatenate([_signed(pool.targets[name]) for pool in pair])

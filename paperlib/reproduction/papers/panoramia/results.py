@@ -88,7 +88,12 @@ class PanoramiaResults:
 def table_three(results: PanoramiaResults, printed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Every bound of each target, beside what the paper prints: a row for each target.
 
-    ``printed`` has the paper's rows by our target; bounds are means over games, nats.
+    Args:
+        results: Audits of all targets.
+        printed: The paper's rows by our target; targets that it lacks have none of its columns.
+
+    Returns:
+        Columns of `_bounds_of`, then those of `printed_bounds`; means over games, nats.
     """
     rows: list[dict[str, object]] = []
     for target in results.pools.target_names:
@@ -100,7 +105,9 @@ def table_three(results: PanoramiaResults, printed: Mapping[str, pd.DataFrame]) 
 
 
 def _bounds_of(results: PanoramiaResults, target: str) -> dict[str, object]:
-    """A target's bounds by all audits, with their deviations over games."""
+    """A target's bounds, nats, by all audits, with their deviations over games ("_sd"), and whether
+    it is a null target.
+    """
     means = results.means_of(target)
     row: dict[str, object] = {
         "target": target,
@@ -120,12 +127,16 @@ def _bounds_of(results: PanoramiaResults, target: str) -> dict[str, object]:
 
 
 def printed_bounds(rows: pd.DataFrame) -> dict[str, object]:
-    """One model's bounds as the paper prints them, from its rows for each audit."""
+    """One model's bounds as the paper prints them, nats, by our columns with "paper_" in front.
+
+    Args:
+        rows: The model's rows of a printed table, one for each audit.
+    """
     bounds: dict[str, object] = {"paper_target": rows["target_model"].iloc[0]}
     for row in rows.to_dict("records"):
         if row["audit"] == "panoramia":
             for name in ("c_lb", "c_plus_eps_lb"):
-                if name in row:
+                if name in row:  # not every printed table has them
                     bounds[f"paper_{name}"] = row[name]
             bounds["paper_eps_tilde"] = row["eps_tilde"]
             bounds["paper_eps_tilde_sd"] = row["eps_tilde_pm"]
@@ -137,13 +148,17 @@ def printed_bounds(rows: pd.DataFrame) -> dict[str, object]:
 
 
 def helper_games(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
-    """The baseline's bound by helper and game, by the first search; see `baseline_by_helper`."""
+    """The baseline's bound by helper and game, by the first search: columns helper, seed, c_lb
+    (nats) and auc among others; see `baseline_by_helper`.
+    """
     rows = baseline_by_helper(pools, audit)
     return rows[rows["search"] == audit.searches[0]]
 
 
 def helper_means(games: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFrame:
-    """Means of `helper_games` beside the paper's."""
+    """Means of `helper_games` by helper: c_lb with its deviation over games (nats) and AUC, beside
+    the c_lb that the paper prints, by name of the helper, NaN where it prints none.
+    """
     groups = games.groupby("helper", sort=False)
     table = groups[["c_lb", "auc"]].mean()
     table.insert(1, "c_lb_sd", groups["c_lb"].std())
@@ -197,7 +212,9 @@ def differences_by_game(first: pd.Series, second: pd.Series) -> list[float]:
 def null_samples(
     audits: TargetAudits, names: Iterable[str] | None = None
 ) -> dict[str, list[float]]:
-    """Difference of the bounds of each null target by game, of all or of these names."""
+    """Difference of the bounds of each null target, nats, a value for each game; of all null
+    targets, or of these names.
+    """
     if names is None:
         targets = [scores.target for scores in audits.judged]
         names = dict.fromkeys(target.name for target in targets if target.kind == "null")
@@ -207,7 +224,13 @@ def null_samples(
 def table_three_evidence(
     results: PanoramiaResults, names: list[str], nulls: Iterable[str] | None = None
 ) -> Evidence:
-    """Table 3 in the paper's form, O(1) in any, of targets by their degree of over-training."""
+    """Table 3 in the paper's form, O(1) in any: nats, a value for each game.
+
+    Args:
+        results: With audits in the form "paper".
+        names: Targets by their degree of over-training, upwards.
+        nulls: Null targets; None for all of them.
+    """
     audits = results.forms["paper"]
     eps_tilde = {name: by_game(audits, name) for name in names}
     rm_rn = {name: by_game(audits, name, "rm_rn") for name in names}
@@ -228,7 +251,14 @@ def table_three_evidence(
 
 
 def helper_table(target: str, games: pd.DataFrame, real: str) -> Evidence:
-    """Tables 2 and 5 from `helper_games`: what helpers on generated and on real non-members add."""
+    """Tables 2 and 5: what helpers on generated and on real non-members add to c_lb, nats, a value
+    for each game.
+
+    Args:
+        target: Name of the table for its rules.
+        games: Rows of `helper_games`.
+        real: Name of the helper on real non-members; without it its comparisons are empty.
+    """
     c_lb = games.pivot(index="seed", columns="helper", values="c_lb")
     c_lb = c_lb.reindex(columns=["none", "synthetic", real])
     values = {
@@ -242,8 +272,10 @@ def helper_table(target: str, games: pd.DataFrame, real: str) -> Evidence:
 def figure_six(
     results: PanoramiaResults, target: str, nulls: Iterable[str] | None = None
 ) -> Evidence:
-    """Figure 6 (sections 5.3 and D.3): eps~ at the largest m over a quarter of it, and over O(1) at
-    4/7.
+    """Figure 6 (sections 5.3 and D.3): how far eps~ of a target at the largest m lies above that at
+    a quarter of it, and above O(1) at 4/7 of it; nats, a value for each game.
+
+    ``nulls`` are the null targets beside it; None for all.
     """
     audits = results.decisive
     m = audits.config.test
@@ -251,7 +283,7 @@ def figure_six(
     all_judged = _over_size(audits, games, m)
     quarter_judged = _over_size(audits, games, m // 4)
     # CIFAR-10's 10,000 test images give O(1) an m of 20,000 at most, where PANORAMIA goes to
-    # 35,000.
+    # 35,000: 4/7 of it.
     o1_games = results.with_o1.select("o1", target=target)
     most = min([4 * m // 7, *(game.membership.size for game in o1_games)])
     values = {
@@ -263,7 +295,9 @@ def figure_six(
 
 
 def _over_size(audits: TargetAudits, games: tuple[TargetScores, ...], size: int) -> pd.Series:
-    """By seed, the result on the first ``size`` examples judged; empty without games."""
+    """By seed, the result in nats of games of one audit on their first ``size`` judged examples;
+    empty without games.
+    """
     rows = replace(audits, judged=games).over_test_size([size])
     if rows.empty:
         return pd.Series(dtype=np.float64)
@@ -271,8 +305,8 @@ def _over_size(audits: TargetAudits, games: tuple[TargetScores, ...], size: int)
 
 
 def figure_ten(audits: TargetAudits, target: str) -> Evidence:
-    """Figure 10: share of members in the first tenth of an attack's guesses and of the
-    baseline's.
+    """Figure 10: share of members in the first tenth of the guesses, a value for each game of a
+    target: the attack's less the baseline's, and the baseline's, above which there must be room.
     """
     ahead: list[float] = []
     baselines: list[float] = []

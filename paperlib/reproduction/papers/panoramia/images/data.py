@@ -80,8 +80,10 @@ class Images:
         return self.parts["members"].y.ndim == 2
 
     def together(self, names: Sequence[str]) -> tuple[Pixels, NDArray[np.int64]]:
-        """Images (n, channels, side, side) and labels of some parts, one after the other;
-        one block in memory is not copied.
+        """Images, shape (n, channels, side, side), and labels, (n,) or (n, attributes), of the
+        named parts, one after the other.
+
+        Images of parts that lie in memory as one block are a view of it, and not copied.
         """
         parts = [self.parts[name] for name in names]
         first = _STORED.index(names[0])
@@ -95,7 +97,11 @@ class Images:
 
 
 def split_images(split: ImageSplit) -> Images:
-    """Load images, and deal them out at random."""
+    """Load images, and deal them out to the parts at random.
+
+    Raises:
+        ValueError: The data set is unknown, or has too few images for the split.
+    """
     loaded = load_images(split.dataset)
     rng = np.random.default_rng(split.seed)
     rows = _dealt(split, len(loaded.train_x), len(loaded.test_x), rng)
@@ -114,7 +120,12 @@ def split_images(split: ImageSplit) -> Images:
 def _dealt(
     split: ImageSplit, train: int, test: int, rng: np.random.Generator
 ) -> dict[str, IntArray]:
-    """Numbers of each part's images, where the data set's training part is counted first."""
+    """Numbers of the images of each part, by name.
+
+    The data set's ``train`` training images are numbered first, and then its ``test`` test images.
+    With "official" parts the real non-members are test images alone. Raises ValueError where the
+    data set has too few images.
+    """
     sizes = {name: int(getattr(split, name)) for name in PARTS}
     held_out = sizes["nonmembers"] if split.parts == "official" else 0
     total = sum(sizes.values())
@@ -163,9 +174,13 @@ def _reduced(x: Pixels, split: ImageSplit) -> Pixels:
 def noisy_labels(
     labels: NDArray[np.int64], share: float, classes: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Labels of which a share is drawn anew: any class alike, or any attribute by a fair coin.
+    """Labels of which a share is drawn anew, so that some stay what they were.
 
-    ``labels`` are class numbers (n,), or 0 and 1 per attribute (n, attributes).
+    Args:
+        labels: Class numbers (n,), or 0 and 1 per attribute (n, attributes).
+        share: Of the labels that are drawn anew, in [0, 1]; each by itself.
+        classes: Number of classes, each drawn as often; attributes are fair coins.
+        rng: Of the labels, and of which are drawn anew.
     """
     values = 2 if labels.ndim == 2 else classes
     drawn = rng.integers(0, values, labels.shape)

@@ -91,7 +91,9 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
 
 
 def _parsed(match: re.Match[str], settings: Mapping[str, Any]) -> ImageTarget:
-    """The target that a match of ``_TARGET`` and its settings, which go before, describe."""
+    """The target that a match of ``_TARGET`` describes, with further fields in ``settings``; a
+    width there overrules that of the text.
+    """
     architecture, width, epochs = match["name"], match["width"], match["epochs"]
     options: dict[str, Any] = {"architecture": architecture, "epochs": int(epochs)}
     options["null"] = bool(match["null"])
@@ -147,13 +149,14 @@ def _metrics(
 
 
 def _accuracy_and_loss(module: nn.Module, images: LabelledImages) -> tuple[float, float]:
-    """Accuracy and mean loss on the labels as given; on attributes the share that is right.
+    """Accuracy, a share, and mean loss, nats, on the labels as given; both are NaN without images.
 
-    Both are NaN without images.
+    Of images with several labels the accuracy is the share of all their attributes that is right.
     """
     if not len(images):
         return np.nan, np.nan
     logits = image_logits(module, images.x)
+    # An attribute's logit above 0 is a probability above a half.
     guess = (logits > 0).long() if images.y.ndim == 2 else logits.argmax(dim=1)
     accuracy = float((guess.numpy() == images.y).mean())
     return accuracy, float(image_losses(logits, images.y).mean())
@@ -162,8 +165,16 @@ def _accuracy_and_loss(module: nn.Module, images: LabelledImages) -> tuple[float
 def training_speed(
     target: ImageTarget, images: Images, *, epochs: int = 1, peak: float | None = None
 ) -> pd.DataFrame:
-    """Speed of training a target as it is here, and in a plain loop over a DataLoader: a row for
-    each, with the share of the device's ``peak`` (TFLOP/s) that it reaches.
+    """Speed of training a target as it is here, and in a plain loop over a DataLoader.
+
+    Args:
+        target: Whose network and settings are timed.
+        images: Of which it is trained on its parts.
+        epochs: Passes that are timed.
+        peak: Of the device, TFLOP/s; None where it is not known.
+
+    Returns:
+        A row for each loop: images per second, TFLOP/s, and the share of the peak, NaN without one.
     """
     x, y = images.together(images.split.trained_on(null=target.null))
     module = _built(target, x, images.outputs)
@@ -194,11 +205,15 @@ def train_target(
     last alone.
 
     Args:
+        target: Network, training and seed.
         x: Images, uint8, shape (n, channels, side, side).
         y: Labels, shape (n,), or attributes, (n, outputs).
         outputs: Columns of the logits.
         epochs: After which a copy is kept, from 1.
-        checkpoint: File from which an interrupted training goes on.
+        checkpoint: File from which an interrupted training goes on; None keeps none.
+
+    Raises:
+        ValueError: DP-SGD on images with several labels.
     """
     module = _built(target, x, outputs)
     private = dp_training(target, len(x))
@@ -209,7 +224,8 @@ def train_target(
         ).snapshots
     if y.ndim > 1:
         raise ValueError("dp_epsilon: expected None for images with several labels")
-    if all(isinstance(layer, (*_FIXED, nn.Linear, nn.ReLU)) for layer in module.children()):
+    is_mlp = all(isinstance(layer, (*_FIXED, nn.Linear, nn.ReLU)) for layer in module.children())
+    if is_mlp:
         return {epochs[-1]: _private_mlp(module, x, y, private)}
     fitted = fit_dp(module, as_input(x), y, config=private, at_once=_AT_ONCE, checkpoint=checkpoint)
     return {epochs[-1]: fitted.module}
@@ -236,8 +252,8 @@ def private_training(target: ImageTarget, images: Images) -> TrainingConfig | No
 
 
 def dp_training(target: ImageTarget, examples: int) -> TrainingConfig | None:
-    """How a target is trained with the least noise that keeps its epsilon; None for one without
-    DP.
+    """How a target is trained on so many ``examples`` by DP-SGD with the least noise that keeps its
+    epsilon; None for a target without DP.
     """
     if target.dp_epsilon is None:
         return None

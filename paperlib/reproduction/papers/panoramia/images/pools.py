@@ -96,6 +96,7 @@ class ImageConfig:
 
 
 def _check_names(role: str, names: list[str]) -> None:
+    """Refuse (ValueError) a name that occurs twice; ``role`` begins the message."""
     if len(set(names)) < len(names):
         raise ValueError(f"{role}: expected different names, got {names}")
 
@@ -110,7 +111,12 @@ class GeneratedImages:
 
 
 def image_pools(config: ImageConfig) -> Pools:
-    """Train what has to be trained, and ask every model about every image; kept on disk."""
+    """Train what has to be trained, and ask every model about every image; kept on disk.
+
+    Raises:
+        ValueError: The data set has too few images, or images of several labels where generated
+            ones get classes; or the filter keeps too few generated images.
+    """
     images = load_split(config)
     key = {
         "images": _without_models(config),
@@ -181,7 +187,12 @@ def load_split(config: ImageConfig) -> Images:
 
 
 def generated_images(config: ImageConfig, images: Images) -> GeneratedImages:
-    """Train the generator on D_G, draw images, drop obvious fakes, and label the rest."""
+    """Train the generator on D_G, draw images, drop obvious fakes, and label the rest; kept on
+    disk.
+
+    Raises:
+        ValueError: The filter keeps less than a twentieth of the images.
+    """
     # How images are labelled plays no part in how they are drawn.
     names = ("split", "generator", "fakes", "generated", "helper_images", "seed")
     settings = {name: getattr(config, name) for name in names}
@@ -192,6 +203,7 @@ def generated_images(config: ImageConfig, images: Images) -> GeneratedImages:
     )
 
     def piece(rows: slice) -> LabelledImages:
+        """The generated images of these rows with their labels."""
         return LabelledImages(drawn["x"][rows], labelled["true"][rows], labelled["y"][rows])
 
     quality = {"kept": float(drawn["kept"]), **_numbers(labelled, "quality/")}
@@ -215,7 +227,13 @@ def _seeds(config: ImageConfig) -> list[int]:
 
 
 def _draw(config: ImageConfig, images: Images, checkpoint: Path) -> dict[str, Any]:
-    """Generated images that pass the filter, the classes asked for, and the share that passes."""
+    """Train the generator, from the checkpoint where there is one, and draw images.
+
+    Returns:
+        "x": images that pass the filter, uint8 (n, channels, side, side), for the audit and then
+            for the helper. "asked": the classes that the generator was asked for, (n,). "kept": the
+            share of the drawn images that passes.
+    """
     real = images.parts["generator"]
     for_filter, of_filter, of_draws, _ = _seeds(config)
     if images.multi_label:  # a generator without classes
@@ -258,8 +276,11 @@ def _label(
 
 
 def _quality(labeler: nn.Module, images: Images, generated: Pixels) -> dict[str, float]:
-    """Kernel distances to the members by the labeler's features, near duplicates of D_G by pixels,
-    and the labeler's accuracy; only what the number of real non-members allows.
+    """How good generated images are, by name; only what the number of real non-members allows.
+
+    "kid KIND" and "kid KIND error": kernel distance from the members by the labeler's features, and
+    its error. "near KIND": share of near duplicates of D_G by pixels. "labeler accuracy": share of
+    real non-members whose true label it finds.
     """
     real, held_out = images.parts["generator"], images.parts["nonmembers"]
     quality: dict[str, float] = {}
@@ -283,7 +304,12 @@ def _quality(labeler: nn.Module, images: Images, generated: Pixels) -> dict[str,
 def _kept(
     flow: Any, fakes: Any, size: int, seed: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], float]:
-    """So many images that pass the filter, their classes, and the share that passes."""
+    """Draw from ``flow`` until ``size`` images pass the filter ``fakes``.
+
+    Returns:
+        The images, uint8 (size, channels, side, side), their classes, (size,), and the share of the
+            drawn images that passes. Raises ValueError where this falls below a twentieth.
+    """
     xs: list[NDArray[np.uint8]] = []
     ys: list[NDArray[np.int64]] = []
     drawn = kept = 0
@@ -332,8 +358,11 @@ def _helper_answers(
 def _target_answers(
     config: ImageConfig, images: Images, asked: Mapping[str, LabelledImages]
 ) -> tuple[dict[str, dict[str, FloatArray]], list[dict[str, Any]]]:
-    """Outputs of each target by kind, and rows about them; several epochs of one run are one
-    training.
+    """Ask every target about the images ``asked``; several epochs of one run are one training.
+
+    Returns:
+        Outputs, (n, k), by name of the target and kind of image; and for each target a row with its
+            architecture, width and the metrics of `run_target`, in their order.
     """
     epochs_of: dict[ImageTarget, set[int]] = {}
     for target in config.targets:

@@ -37,7 +37,9 @@ _QUALITY = (
 
 
 def series(results: shared.PanoramiaResults) -> list[str]:
-    """The first architecture's targets by epochs: over-training."""
+    """Names of the targets of the first one's architecture and width by epochs upwards, without
+    nulls: over-training.
+    """
     table = results.pools.table[~results.pools.table["null"]]
     model = ["architecture", "width"]
     same = (table[model] == table[model].iloc[0]).all(axis=1)
@@ -45,7 +47,9 @@ def series(results: shared.PanoramiaResults) -> list[str]:
 
 
 def nulls_like(results: shared.PanoramiaResults, name: str) -> list[str]:
-    """Null targets of a target's architecture, number of parameters and epochs."""
+    """Names of the null targets of a target's architecture, number of parameters and epochs; empty
+    where there is none.
+    """
     table = results.pools.table
     model = ["architecture", "parameters", "epochs"]
     same = (table[model] == table.loc[table["target"] == name, model].iloc[0]).all(axis=1)
@@ -66,7 +70,9 @@ def run_images(pools: Pools, audit: AuditConfig) -> shared.PanoramiaResults:
 
 
 def paper_models(names: Sequence[str], dataset: str) -> dict[str, str]:
-    """Our targets by over-training, each with the paper's of the same degree."""
+    """Names of our targets, in the order of over-training, to the paper's of the same degree; those
+    beyond the paper's are left out.
+    """
     models = ("ResNet101_E20", "ResNet101_E50", "ResNet101_E100")
     if dataset == "celeba":
         models = ("CNN_E50", "CNN_E100")
@@ -81,7 +87,9 @@ def printed_three(names: Sequence[str], dataset: str) -> dict[str, pd.DataFrame]
 
 
 def table_one(results: shared.PanoramiaResults, dataset: str) -> pd.DataFrame:
-    """Accuracies in per cent and losses, beside the paper's."""
+    """Table 1, a row for each target: accuracies in per cent and mean losses, nats, beside the
+    paper's test accuracy where it has a target of the same degree.
+    """
     table = results.pools.table
     models = paper_models(series(results), dataset)
     printed = paper_table("panoramia_table01").set_index("target_model")["test_accuracy_pct"]
@@ -119,12 +127,15 @@ def searches(results: shared.PanoramiaResults) -> pd.DataFrame:
 
 
 def above_real(results: shared.PanoramiaResults) -> pd.DataFrame:
-    """What a comparison of eps-tilde with RM;RN must know, one row per target: both with their
-    deviations (nats), and AUCs.
+    """What a comparison of eps-tilde with RM;RN must know, one row per target.
+
+    Both with their deviations over games (nats); the AUC of RM;RN's attack; and the AUC of the loss
+    of members against generated images and against real non-members.
     """
     kinds = results.pools.by_kind()
 
     def auc(name: str, kind: str) -> float:
+        """AUC of a target's loss of members against that of another kind."""
         members = kinds["members"].targets[name][:, 0]
         others = kinds[kind].targets[name][:, 0]
         return MembershipScores(members, others, higher_means_member=False).auc()
@@ -150,8 +161,13 @@ def printed_helpers() -> dict[str, float]:
 def figure_six_games(
     results: shared.PanoramiaResults, audit: AuditConfig, changes: Mapping[str, Any], *, target: str
 ) -> shared.PanoramiaResults:
-    """Games of a target and its nulls for Figure 6, in the paper's form; the page's without
-    changes.
+    """Games of a target and its nulls for Figure 6, in the paper's form.
+
+    Args:
+        results: Of the page, which are returned where there are no changes.
+        audit: Of the page.
+        changes: Fields of ``audit`` that these games have otherwise, such as a larger ``test``.
+        target: Its name.
     """
     if not changes:
         return results
@@ -180,8 +196,8 @@ def _largest_grid_test(test: int, real: int) -> int:
 def over_test_size(
     results: shared.PanoramiaResults, sizes: Sequence[int], *, target: str
 ) -> pd.DataFrame:
-    """PANORAMIA's bounds of a target and its nulls on the first examples of each test part: Figure
-    6.
+    """Figure 6: PANORAMIA's bounds of a target and its nulls on the first examples of each test
+    part, a row for each game and size, as in `TargetAudits.over_test_size`.
     """
     audits = results.decisive
     names = [target, *nulls_like(results, target)]
@@ -190,8 +206,13 @@ def over_test_size(
 
 
 def model_sizes(results: shared.PanoramiaResults) -> pd.DataFrame:
-    """Targets of the commonest number of epochs by size (Figure 15)."""
+    """Figure 15: a row for each target of the commonest number of epochs, by architecture and size.
+
+    Columns target, architecture, parameters (their number), eps_tilde, rm_rn and o1 (means over
+    games, nats), and gap, training less test accuracy in per cent.
+    """
     table = results.pools.table[~results.pools.table["null"]]
+    # The largest of several numbers that are equally common.
     table = table[table["epochs"] == table["epochs"].mode().max()]
     sizes = table[["target", "architecture"]].assign(
         parameters=table["parameters"].astype(int),
@@ -240,7 +261,9 @@ class MeasuredRun:
 
     @property
     def means(self) -> pd.DataFrame:
-        """Means over models, with the deviation of eps-tilde; accuracies in per cent."""
+        """Means over the models of all seeds, a row for each target: accuracies in per cent, bounds
+        in nats, and the deviation of eps-tilde over models.
+        """
         table = self.table
         columns = table[["target", "null"]].assign(
             train_accuracy=table["train_metric"],
@@ -310,9 +333,14 @@ def evidence(
 ) -> list[Evidence]:
     """Samples for all rules on images.
 
-    ``helpers`` are games of `helper_games`, ``train_sizes`` those over the training part's size,
-    ``quality`` the numbers about generated images; ``larger`` has the games of Figure 6, if they
-    are others than ``results``.
+    Args:
+        results: Audits of all targets in the paper's form.
+        helpers: Games of `helper_games`.
+        train_sizes: Games by the size of the training part, in the column "train".
+        quality: Numbers about generated images by name.
+        larger: Games of Figure 6; None takes those of ``results``.
+        nonmembers_helper: Name of the helper on real non-members; empty without one.
+        label_noise: Share of the labels that are drawn anew.
     """
     names = series(results)
     last = names[-1]
@@ -336,7 +364,9 @@ def evidence(
 def _table_one_evidence(
     results: shared.PanoramiaResults, names: list[str], label_noise: float
 ) -> Evidence:
-    """Table 1: accuracies in per cent of the targets by their degree of over-training."""
+    """Table 1: accuracies in per cent of the targets ``names``, which are in the order of
+    over-training; without two of them nothing can grow or fall.
+    """
     table = results.pools.table.set_index("target").loc[names]
     train = 100 * table["train_metric"]
     test = 100 * table["test_metric"]
@@ -384,11 +414,15 @@ def level(dataset: str, target: str, *, side: int = 0) -> Level:
 
 
 def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Evidence:
-    """Whether a bound rises with the training part and, for Figure 2, at last by less than a third
-    of the first step; Appendix D.4 says that the bounds of Figure 11 rise on.
+    """Figure 2 or 11: whether a bound rises with the size of the training part, nats, a value for
+    each game.
+
+    For Figure 2 also by how much the last step exceeds a third of the first, below 0 where the
+    bound flattens; Appendix D.4 says that the bounds of Figure 11 rise on. ``sizes`` has a row for
+    each game (seed) and size (train), and the bound in ``column``.
     """
     bounds = sizes.pivot(index="seed", columns="train", values=column).sort_index(axis=1)
-    gains = bounds.diff(axis=1).iloc[:, 1:]
+    gains = bounds.diff(axis=1).iloc[:, 1:]  # what each size adds to the one before
     rises: list[float] = []
     if len(bounds.columns) > 1:
         rises = shared.differences_by_game(bounds.iloc[:, -1], bounds.iloc[:, 0])
@@ -405,8 +439,12 @@ def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Eviden
 def figures_three_and_four(
     results: shared.PanoramiaResults, name: str, nulls: list[str]
 ) -> Iterator[Evidence]:
-    """Precision at low recalls, and the recall of the largest bound."""
-    curves = results.decisive.curves(target=name)
+    """Figure 3, precision at low recalls, and Figure 4, the recall of the largest bound; a value
+    for each game of the target ``name``.
+
+    ``nulls`` are the names of null targets beside it.
+    """
+    curves = results.decisive.curves(target=name)  # a row for each game, test and recall
     ahead: dict[str, list[float]] = {}
     baseline: dict[str, list[float]] = {}
     for recall in RECALLS:

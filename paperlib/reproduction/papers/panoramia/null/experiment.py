@@ -85,11 +85,13 @@ class NullControl:
         }
 
     def _toy(self, helper_knows: float, seed: int) -> Pools:
-        """`toy_pools` of this size."""
+        """`toy_pools` of as many members as the control has."""
         return toy_pools(self.members, helper_knows, seed=seed)
 
     def _table(self, generator: str, rows_filter: str, seed: int) -> Pools:
-        """Rows of randhie and of a generator, and a null target alone."""
+        """Rows of randhie and of a generator, by the words of `TabularConfig`, and a null target
+        alone.
+        """
         sizes = PartSizes(generator=400, members=self.members, null=self.members, nonmembers=50)
         config = TabularConfig(
             sizes=sizes,
@@ -113,6 +115,10 @@ def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: in
         helper_knows: Share, in [0, 1], of what the target knows about the two distributions that
             the helper knows too; at 1 an audit must find nothing.
         shift: Mean of what underlies the generated examples; that of members is 0.
+        seed: Of all draws.
+
+    Returns:
+        Pools without real non-members, with the target "null" and the helper "synthetic".
 
     Raises:
         ValueError: ``helper_knows`` outside [0, 1].
@@ -140,7 +146,17 @@ def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: in
 def run_null_control(
     control: NullControl, worlds: Mapping[str, Callable[[int], Pools]] | None = None
 ) -> pd.DataFrame:
-    """Audit the null targets of many worlds, in both forms: a row for each game and search."""
+    """Audit the null targets of many worlds, in both forms of the audit.
+
+    Args:
+        control: Number and size of the worlds, and the seed of the first.
+        worlds: From the name of a kind of world to its pools by seed; None takes
+            ``control.worlds()``.
+
+    Returns:
+        A row for each game and search: columns world, seed, form, search, and the bounds c_lb,
+            c_plus_eps_lb and eps_tilde, nats.
+    """
     kinds = control.worlds() if worlds is None else worlds
     tables = []
     for name, build in kinds.items():
@@ -165,7 +181,9 @@ def _audits_of_nulls(pools: Pools, audit: AuditConfig) -> list[pd.DataFrame]:
 
 
 def _shares(hits: pd.Series, counts: pd.Series) -> pd.DataFrame:
-    """Shares with their Clopper-Pearson intervals."""
+    """Columns share, hits over counts, and low and high, its Clopper-Pearson interval; a row for
+    each pair of ``hits`` and ``counts``.
+    """
     intervals = [
         share_interval(int(hit_count), int(count))
         for hit_count, count in zip(hits, counts, strict=True)
@@ -177,6 +195,9 @@ def _shares(hits: pd.Series, counts: pd.Series) -> pd.DataFrame:
 def null_false_positives(rows: pd.DataFrame) -> pd.DataFrame:
     """Share of null targets with an eps-tilde above 0 and above `NOTABLE`, with Clopper-Pearson
     intervals; by world, form and search, from rows of `run_null_control`.
+
+    Beside them the number of games (``repetitions``), the mean ``c_lb`` and the ``largest``
+    eps-tilde, nats.
     """
     groups = rows.groupby(["world", "form", "search"], sort=False)
     table = groups["c_lb"].agg(repetitions="size", c_lb="mean")
@@ -217,10 +238,15 @@ class World:
 
 
 def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
-    """Pools with a helper and a placebo whose models learn, out of fold, so many members per one
-    judged.
+    """Pools with a helper and a placebo that learn members out of fold.
 
-    Raises ValueError where a fold leaves too few members for the ratio.
+    Args:
+        world: Its pools and its training.
+        ratio: Members that each model of a helper learns, over members judged.
+        folds: Number of models of each helper, 2 or more.
+
+    Raises:
+        ValueError: A fold leaves too few members for the ratio.
     """
     members = round(ratio * world.judged)
     most = world.learned - -(-world.learned // folds)  # without the largest fold
@@ -234,10 +260,8 @@ def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
         """
 
         def answer_of_fold(rows: IntArray, fold: int) -> ModelByKind:
-            """A model trained on the members of these numbers, with a seed of its own for each
-            fold.
-            """
-            # A hundred apart, the folds of two helpers share no seed.
+            """A model trained on the members of these numbers, shape (k,)."""
+            # Every fold has its own seed; a hundred apart, the folds of two helpers share none.
             return world.train(rows, world.seed + 100 * salt + fold)
 
         def compute() -> dict[str, FloatArray]:
@@ -287,8 +311,16 @@ def run_matched(
 ) -> pd.DataFrame:
     """Audit the targets of several worlds with helpers as they are, and with each ratio.
 
-    A row for each game: the two bounds and their difference (nats), by world, helpers, ratio and
-    target.
+    Args:
+        data: Name of the kind of data, for a column.
+        build: From a seed to a world.
+        ratios: Of `matched_pools`; helpers as they are have NaN in its column.
+        worlds: Seeds of the worlds.
+        folds: Number of models of each helper that learns out of fold.
+
+    Returns:
+        A row for each game: the two bounds and their difference (nats), by data, world, helpers,
+            ratio and target; m is the number of examples judged.
     """
     tables = []
     for seed in progress(list(worlds), label=f"worlds of {data}"):
@@ -317,16 +349,26 @@ def run_matched(
 
 
 def _games(pools: Pools, world: World, seed: int, *, helpers: str, ratio: float) -> pd.DataFrame:
-    """Rows of PANORAMIA's audits of all targets with helpers in both tests."""
+    """A row for each game and target: PANORAMIA with helpers in both tests, with the world's seed,
+    the name of its helpers and their ratio as columns.
+    """
     audit = replace(world.audit, form="helpers")
     table = audit_pools(pools, audit, audits=["panoramia"]).table
     return table.assign(world=seed, helpers=helpers, ratio=ratio)
 
 
 def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Means of `run_matched` with t-intervals over worlds, each with the mean of its games.
+    """Means of `run_matched` over worlds, each of which counts once, by the mean of its games.
 
-    ``passes``: whether a null target's interval lies within `MARGIN` of 0; NaN for other targets.
+    Args:
+        games: Rows of `run_matched`.
+        confidence: Of the t-intervals over worlds, in (0, 1).
+
+    Returns:
+        A row for each kind of data, helpers, ratio and target: mean c_lb and eps_tilde (not
+            clipped at 0), the interval of the latter from low to high, infinite for one world, all
+            in nats; the numbers of worlds and games; and ``passes``: whether a null target's
+            interval lies within `MARGIN` of 0, NaN for other targets.
     """
     setting = ["data", "helpers", "ratio", "target", "null"]
     by_world = games.groupby([*setting, "world"], sort=False, dropna=False)
@@ -339,19 +381,29 @@ def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFram
     )
     table = table.reset_index()
     count = table["worlds"]
+    # Quantile of Student's t; at least one degree of freedom, since one world has none.
     quantile = stdtrit(np.maximum(count - 1, 1), (1 + confidence) / 2)
     half_width = quantile * table.pop("sd") / np.sqrt(count)
     half_width = half_width.where(count > 1, np.inf)  # one world says nothing of others
     played = games.groupby(setting, sort=False, dropna=False).size().to_numpy()
-    table.insert(7, "low", table["eps_tilde"] - half_width)
-    table.insert(8, "high", table["eps_tilde"] + half_width)
+    behind_means = list(table.columns).index("eps_tilde") + 1
+    table.insert(behind_means, "low", table["eps_tilde"] - half_width)
+    table.insert(behind_means + 1, "high", table["eps_tilde"] + half_width)
     inside = (table["low"] >= -MARGIN) & (table["high"] <= MARGIN)
     return table.assign(games=played, passes=inside.astype(object).where(table["null"], np.nan))
 
 
 def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
     """In how many worlds the t-interval of a null target over its games lies above `MARGIN` as a
-    whole: numbers and share, with its Clopper-Pearson interval.
+    whole.
+
+    Args:
+        games: Rows of `run_matched`.
+        confidence: Of the t-intervals, in (0, 1); a world of one game has none, and gives no alarm.
+
+    Returns:
+        A row for each kind of data, helpers and ratio: the numbers of worlds and alarms, and the
+            share of alarms from low to high, its Clopper-Pearson interval.
     """
     setting = ["data", "helpers", "ratio"]
     nulls = games[games["null"].astype(bool)]

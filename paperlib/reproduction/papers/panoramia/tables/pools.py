@@ -174,7 +174,11 @@ def split_table(table: pd.DataFrame, sizes: PartSizes, seed: int) -> dict[str, p
 
 @lru_cache(maxsize=4)
 def tabular_rows(config: TabularConfig) -> TabularRows:
-    """As `draw_rows`, with generated rows from disk."""
+    """Real and generated rows of a configuration; generated ones are drawn once and then read from
+    disk.
+
+    Raises ValueError where the table has too few rows for ``config.sizes``.
+    """
     of_generator = ("generator", "filter", "bins", "mst_epsilon", "seed")
     names = (*of_generator, "sizes", "helper_rows", "offline")
     key = {
@@ -188,7 +192,16 @@ def tabular_rows(config: TabularConfig) -> TabularRows:
 
 
 def draw_rows(config: TabularConfig, made: pd.DataFrame | None = None) -> TabularRows:
-    """Split the table, and draw from the generator, or take the rows ``made`` before."""
+    """Real and generated rows of a configuration.
+
+    Args:
+        config: Table, split and generator.
+        made: Generated rows for the audit, the helper and, the rest, to spare, in this order; None
+            draws them.
+
+    Raises:
+        ValueError: The table has too few rows for ``config.sizes``.
+    """
     table = load_table(config.dataset, config.label)
     real = split_table(table.rows, config.sizes, config.seed)
     if made is None:
@@ -215,14 +228,16 @@ def _generated(config: TabularConfig) -> pd.DataFrame:
     real = split_table(rows, config.sizes, config.seed)
     fitted = config.table_generator().fit(real["generator"])
     count = config.sizes.members + config.helper_rows
-    if config.offline:
+    if config.offline:  # to spare: half for shadow models, half for RMIA's population
         count += 2 * config.sizes.members
     return fitted.sample(count, config.seed + 1)
 
 
 def tabular_pools(config: TabularConfig) -> Pools:
-    """Targets with and without DP, a null, and helpers on generated rows and on D_G; columns as
-    `numbers`.
+    """Targets with and without DP, a null, and helpers on generated rows and on D_G; kept on disk.
+
+    Outputs of models have the columns `TabularConfig.columns`, lower for members. Raises ValueError
+    where the table has too few rows.
     """
     rows = tabular_rows(config)
     whole = {"tables": config, "private": _private(config, rows), "rows": rows.table.sha256}
@@ -232,7 +247,8 @@ def tabular_pools(config: TabularConfig) -> Pools:
 def build_pools(
     config: TabularConfig, *, rows: TabularRows | None = None, only_null: bool = False
 ) -> Pools:
-    """As `tabular_pools`, kept nowhere.
+    """Train targets and helpers and ask each about all rows: the pools of `tabular_pools`, which
+    this function does not keep.
 
     Args:
         config: Data, models and their training.
@@ -242,8 +258,8 @@ def build_pools(
     rows = draw_rows(config) if rows is None else rows
     targets = _targets(config, rows, only_null)
     helpers = {
-        SYNTHETIC: _alone(config, rows, rows.helper, 4),
-        REAL: _alone(config, rows, rows.parts["generator"], 5),
+        SYNTHETIC: _alone(config, rows, rows.helper, salt=4),
+        REAL: _alone(config, rows, rows.parts["generator"], salt=5),
     }
     by_name = {**rows.parts, "generated": rows.generated}
     by_kind = {kind: by_name[kind] for kind in KINDS}
@@ -288,10 +304,9 @@ def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
 
 
 def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[Target, Model]:
-    """Each target with its model; only the null was not trained on members."""
-    null = {
-        Target("null", "null", config.epochs[-1]): _alone(config, rows, _learned(rows, "null"), 3)
-    }
+    """Each target with its model; the null, which alone was not trained on members, last."""
+    null_model = _alone(config, rows, _learned(rows, "null"), salt=3)
+    null = {Target("null", "null", config.epochs[-1]): null_model}
     if only_null:
         return null
     learning = config.learning
@@ -310,7 +325,7 @@ def _learned(rows: TabularRows, name: str) -> pd.DataFrame:
     return pd.concat([rows.parts["generator"], rows.parts[name]], ignore_index=True)
 
 
-def _alone(config: TabularConfig, rows: TabularRows, learned: pd.DataFrame, salt: int) -> Model:
+def _alone(config: TabularConfig, rows: TabularRows, learned: pd.DataFrame, *, salt: int) -> Model:
     """A model without DP by itself, trained as long as the last target; ``salt`` sets its seed
     apart.
     """
@@ -325,8 +340,10 @@ def _outputs(
     by_kind: Mapping[str, pd.DataFrame],
     shadows: Shadows | None,
 ) -> dict[Any, dict[str, FloatArray]]:
-    """The `numbers` of each model for each kind of rows, by one formula: two would tell the kinds
-    apart.
+    """The `numbers` of each model for each kind of rows, shape (n, columns).
+
+    All kinds are taken in one call: numbers that depend on the other rows of a call, such as a
+    pooled variance, would otherwise tell the kinds apart.
     """
     rows = pd.concat(by_kind.values(), ignore_index=True)
     ends = np.cumsum([len(table) for table in by_kind.values()])[:-1]
@@ -344,6 +361,7 @@ def _shadows(config: TabularConfig, rows: TabularRows) -> Shadows:
     half = len(rows.spare) // 2
     seed = _seed(config, 100)
     available = pd.concat([rows.parts["generator"], rows.spare[:half]], ignore_index=True)
+    # As many as there are members, or half of all where these are fewer, so that models differ.
     size = min(config.sizes.members, len(available) // 2)
     rng = np.random.default_rng(seed)
     subsets = [rng.permutation(len(available))[:size] for _ in range(config.shadows)]

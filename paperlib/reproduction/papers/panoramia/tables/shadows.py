@@ -65,10 +65,22 @@ def numbers(
     rows: pd.DataFrame,
     shadows: Shadows | None = None,
 ) -> FloatArray:
-    """The loss of one model on rows, then a column for each name of `STRONGER`; lower means member
-    in all; shape (n, 1 + names).
+    """The loss of one model on rows, then the numbers of stronger attacks; lower means member in
+    all.
 
-    Raises ValueError where an attack of `OFFLINE` is asked for without ``shadows``.
+    Args:
+        names: Keys of `STRONGER`, a column each. That of "lira_online" holds minus the log-odds,
+            since its shadow models belong to one game.
+        encoder: Of rows as features.
+        model: The model, among those that it was trained with.
+        rows: The n rows.
+        shadows: Shadow models, which the attacks of `OFFLINE` need.
+
+    Returns:
+        Shape (n, 1 + len(names)).
+
+    Raises:
+        ValueError: An attack of `OFFLINE` without ``shadows``.
     """
     models, index = model
     x, y = encoder(rows)
@@ -109,8 +121,15 @@ def shadow_models(
     epochs: int,
     seed: int,
 ) -> tuple[MLPEnsemble, ...]:
-    """A model trained as a target is on each of these subsets of the rows: row numbers, shape (k,),
-    or a mask, shape (n,).
+    """A model trained as a target is on each of some subsets of rows.
+
+    Args:
+        encoder: Of rows as features.
+        rows: The n rows.
+        subsets: Of each model the rows that it learns: their numbers, shape (k,), or a mask, (n,).
+        learning: Of a target.
+        epochs: Passes over a subset.
+        seed: Models have the seeds that follow it.
     """
     return tuple(
         train(encoder, rows.iloc[subset], [learning.plain(encoder, epochs, seed + number)])

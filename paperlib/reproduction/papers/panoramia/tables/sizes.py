@@ -15,7 +15,9 @@ _KINDS = {"sizes": PartSizes, "learning": Learning}
 
 def tabular_config(size: str, **changes: Any) -> TabularConfig:
     """Settings of a size: "smoke", "default" (randhie), "paper" (Adult), or "rehearsal" of it on
-    few rows.
+    few rows; ``changes`` are fields that take other values.
+
+    Raises ValueError for an unknown size.
     """
     pools = _settings(size)["pools"]
     built = {name: kind(**pools[name]) for name, kind in _KINDS.items() if name in pools}
@@ -23,7 +25,11 @@ def tabular_config(size: str, **changes: Any) -> TabularConfig:
 
 
 def tabular_audit(size: str, **changes: Any) -> AuditConfig:
-    """How these pools are audited."""
+    """How the pools of a size of `tabular_config` are audited; ``changes`` are fields that take
+    other values.
+
+    Raises ValueError for an unknown size.
+    """
     audit = _settings(size)["audit"]
     attacks = tuple(BoostedTrees(**settings) for settings in audit["attacks"])
     return replace(AuditConfig(**{**audit, "attacks": attacks}), **changes)

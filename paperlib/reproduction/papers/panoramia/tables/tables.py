@@ -51,7 +51,9 @@ class TabularResults:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Rows of `TargetAudits.table`, with label and pools (the seed)."""
+        """Rows of `TargetAudits.table` of all runs and forms, with the columns label, which targets
+        predict, and pools, the seed of the configuration.
+        """
         rows = [
             audits.table.assign(label=config.label, pools=config.seed)
             for config, run in self.runs.items()
@@ -84,8 +86,11 @@ def run_tabular(
 ) -> TabularResults:
     """Audit all targets of several pools by their losses alone.
 
-    The first of ``forms`` has all of `AUDITS`, the others PANORAMIA alone: audits with real
-    non-members are the same in each form.
+    Args:
+        configs: Of the pools.
+        audit: Its seed is that of the pools of seed 0; others are a thousand apart.
+        forms: The first has all of `AUDITS`, the others PANORAMIA alone: audits with real
+            non-members are the same in each form.
     """
     runs = {}
     for config in configs:
@@ -93,16 +98,22 @@ def run_tabular(
         seed = audit.seed + 1000 * config.seed
         by_form = {}
         for form in forms:
-            names = AUDITS if form == forms[0] else AUDITS[:1]
+            names = AUDITS if form == forms[0] else AUDITS[:1]  # PANORAMIA is the first
             by_form[form] = audit_pools(pools, replace(audit, form=form, seed=seed), audits=names)
         runs[config] = PanoramiaResults(pools, by_form, forms[0])
     return TabularResults(runs)
 
 
 def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> Pools:
-    """The same pools with the named ones of the models' ``columns``, in the order of ``names``.
+    """The same pools with fewer columns in the outputs of models.
 
-    Raises ValueError for a name that is none of the columns.
+    Args:
+        pools: Outputs have shape (n, len(columns)).
+        columns: What each column is called.
+        names: The columns to keep, in their order.
+
+    Raises:
+        ValueError: A name that is none of the columns.
     """
     missing = [name for name in names if name not in columns]
     if missing:
@@ -122,10 +133,18 @@ def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> 
 def strong_attacks(
     config: TabularConfig, audit: AuditConfig, *, names: Sequence[str]
 ) -> pd.DataFrame:
-    """The loss, the stronger attacks, and all together: means over games by target and attack.
+    """The loss, the stronger attacks, and all together.
 
-    AUCs are of the attack's number alone, bounds (nats) of PANORAMIA by the first search. The
-    baseline has each number from its helpers.
+    Args:
+        config: Its ``stronger`` attacks are compared.
+        audit: Games; each has its own pools, since shadow models of LiRA (online) belong to one
+            game.
+        names: Targets.
+
+    Returns:
+        Means over games, a row for each target and attack: AUCs of the attack's number alone, NaN
+            for all together, and PANORAMIA's bounds c_lb, c_plus_eps_lb and eps_tilde (nats) by the
+            first search, where the baseline has the attack's number from its helpers.
     """
     rows: list[dict[str, Any]] = []
     for seed in range(audit.seed, audit.seed + audit.repetitions):
@@ -157,7 +176,11 @@ def _game_by_attack(
 
 
 def _aucs_alone(pools: Pools, name: str, game_rows: GameRows | None) -> dict[str, float]:
-    """AUCs of the first column; with ``game_rows``, of these members and generated rows alone."""
+    """AUCs of the first column of a target's and of the helper's outputs.
+
+    With ``game_rows`` of these members and generated rows alone, and without an AUC against real
+    non-members, which then have no numbers.
+    """
     members, generated = pools.members, pools.generated
     rows_in, rows_out = (slice(None), slice(None)) if game_rows is None else game_rows
     aucs: dict[str, float] = {}
@@ -201,6 +224,7 @@ def _surest_members(members: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFr
     """
     joined = pd.concat([members, generated], ignore_index=True)
     member = np.arange(len(joined)) < len(members)
+    # Trees take numbers alone: words become codes in the order in which they first occur.
     codes = joined.apply(
         lambda column: column if column.dtype.kind in "biuf" else pd.factorize(column)[0]
     )
@@ -218,6 +242,7 @@ def _rare_values(rows: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
     masks = {}
     for name in rows:
         column = generated[name]
+        # Numbers of two values have no tails; they are counted as words are.
         if column.dtype.kind in "biuf" and column.nunique() > 2:
             masks[name] = _in_tails(rows[name].to_numpy(), column.to_numpy())
         else:
@@ -236,8 +261,13 @@ def _in_tails(values: np.ndarray, generated: np.ndarray) -> np.ndarray:
 
 
 def table_six(results: TabularResults, *, form: str) -> pd.DataFrame:
-    """eps-tilde of PANORAMIA in this form and epsilon of the audits with real data, by label and
-    target: means and deviations in nats, beside the targets' accuracies.
+    """eps-tilde of PANORAMIA in this form and epsilon of the audits with real data, by the search
+    "union".
+
+    Returns:
+        A row for each label and target: train_accuracy and test_accuracy, shares in [0, 1]; means
+            eps_tilde, rm_rn and o1 over pools and games, and their deviations, named with "_sd";
+            nats.
     """
     summary = results.summary
     of_real_data = summary[summary["audit"] != "panoramia"]["form"].iloc[0]
@@ -254,7 +284,9 @@ def table_six(results: TabularResults, *, form: str) -> pd.DataFrame:
 
 
 def table_six_beside_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `table_six`, the paper's beside the targets trained shortest and longest."""
+    """Rows of `table_six`, in whose last columns the paper's stand beside the targets of the first
+    label that were trained shortest and longest, NaN beside the others.
+    """
     if "source" in table:  # a kept table may hold the paper's rows too
         table = table[table["source"] == "ours"].drop(columns="source")
     ours = table.reset_index(drop=True)
@@ -280,7 +312,7 @@ def _printed_six() -> pd.DataFrame:
 
 
 ResultsByConfig = Mapping[TabularConfig, PanoramiaResults]
-"""Configuration to audits in the form "paper", and O(1) in any."""
+"""Configuration to results that have audits in the form "paper", and O(1) in any form."""
 
 
 def evidence(results: TabularResults) -> dict[str, Evidence]:
@@ -305,8 +337,10 @@ def _joined_audits(runs: ResultsByConfig) -> TargetAudits:
 
 
 def _figure_twelve_evidence(runs: ResultsByConfig, null: str) -> Evidence:
-    """Figure 12: `extremes_first`, of several pools the mean over the games of each, of one pools
-    that of each game.
+    """Figure 12: `extremes_first` in the games of the target ``null``.
+
+    Of several pools the mean over the games of each, so that a value stands for a model; of one
+    configuration alone the value of each game.
     """
     games_of_pools = [
         extremes_first(tabular_rows(config), run.forms["paper"], null)
@@ -319,7 +353,9 @@ def _figure_twelve_evidence(runs: ResultsByConfig, null: str) -> Evidence:
 
 
 def _table_six_evidence(runs: ResultsByConfig) -> Evidence:
-    """Table 6: of several pools one number each, of one pools a number for each game."""
+    """Table 6: of several pools one number each, so that a value stands for a model; of one
+    configuration alone a number for each game.
+    """
     first = next(iter(runs.values()))
     # The paper's table has the targets trained shortest and longest; here they may be one.
     shortest, longest = first.trained[0], first.trained[-1]
@@ -337,8 +373,8 @@ def _table_six_evidence(runs: ResultsByConfig) -> Evidence:
 
 
 def _sample_of(runs: ResultsByConfig, target: str, audit: AuditName) -> list[float]:
-    """An audit's results for a target: of several pools the mean over the games of each, of one
-    pools the result of each game.
+    """An audit's results for a target, nats: of several pools the mean over the games of each, of
+    one configuration alone the result of each game.
     """
     games_of_pools = []
     for run in runs.values():
@@ -350,8 +386,8 @@ def _sample_of(runs: ResultsByConfig, target: str, audit: AuditName) -> list[flo
 
 
 def _above_printed(runs: ResultsByConfig, target: str) -> list[float] | Estimate:
-    """Train accuracy of a target less the paper's, percentage points; an empty list on other data
-    or another label than the paper's.
+    """Train accuracy of a target less the paper's, percentage points: a value for each of several
+    runs, an `Estimate` of one run; an empty list on other data or another label than the paper's.
     """
     if {(config.dataset, config.label) for config in runs} != {("adult", "income")}:
         return []

@@ -161,10 +161,12 @@ class TextBench:
         return outputs
 
     def run(self, others: str = "members") -> Mapping[str, Any]:
-        """The run of the targets, or with "others" in the members' place that of the null.
+        """The training run of the targets on D_G and the chunks of the role ``others``: "members",
+        or, of the null, "others".
 
-        Holds "train" and "validation", the mean losses by epoch, and "EPOCH/KIND", the
-        `_loss_columns` of each kind of example after each audited epoch.
+        Returns:
+            "train" and "validation": mean losses by epoch, nats, shape (epochs,). "EPOCH/KIND": the
+                `_loss_columns` of each kind of example after each audited epoch.
         """
         name = "epochs" if others == "members" else "null_epochs"
         epochs = getattr(self.config, name)
@@ -235,11 +237,16 @@ class TextBench:
     def trained_on(
         self, rows: IntArray, epochs: int, salt: int
     ) -> Callable[[str, IntArray], FloatArray]:
-        """A model trained on the chunks of these numbers, shape (k,), as a target is.
+        """A model trained on chunks as a target is.
+
+        Args:
+            rows: Tokens of the chunks, shape (k, tokens).
+            epochs: Passes over them; the learning rate falls as in the targets' run.
+            salt: Sets its seed apart from other models'.
 
         Returns:
-            A function from a kind of examples and their numbers to its `_loss_columns`, shape (n,
-                columns); ``salt`` sets its seed apart from other models'.
+            A function from a kind of examples and their numbers, shape (n,), to its
+                `_loss_columns`, shape (n, 1 + tokens).
         """
         model = copy.deepcopy(self.base)
         total = self.config.total_epochs or epochs
@@ -267,8 +274,8 @@ class TextBench:
         return text_warnings(compared)
 
     def key(self, *configs: Any) -> dict[str, Any]:
-        """What a stage depends on, for the cache: configurations, text, device and version of
-        torch.
+        """What a stage depends on, for the cache: these configurations, the tokens of the text, the
+        device and the version of torch.
         """
         return {"configs": configs, "checksum": self.checksum, **machine()}
 
@@ -340,7 +347,8 @@ class TextBench:
 
         Args:
             stage: Its name in the key of the cache.
-            depends_on: Settings of the configuration that are in the key, beside those of `_BASE`.
+            depends_on: Names of settings of the configuration that are in the key, beside those of
+                `_BASE`.
             compute: Computes the arrays; its argument is a file for checkpoints.
             others: What else the arrays depend on.
         """

@@ -81,6 +81,7 @@ class TextConfig:
             check_in("(0, inf)", "dp_epsilons", epsilon)
 
     def _check_epochs(self, name: str) -> None:
+        """Refuse (ValueError) no number of epochs, or one below 1, in the field ``name``."""
         epochs = getattr(self, name)  # sorted
         if not epochs or epochs[0] < 1:
             raise ValueError(f"{name}: expected at least one number of 1 or more, got {epochs}")
@@ -117,7 +118,14 @@ class TextConfig:
     def training(
         self, epochs: int, salt: int, *, patience: int = 0, last: int = 0
     ) -> ChunkTraining:
-        """How a model is trained without DP; ``salt`` sets its seed apart from other models'."""
+        """How a model is trained without DP.
+
+        Args:
+            epochs: Passes that the schedule of the learning rate is made for.
+            salt: Sets its seed apart from other models'.
+            patience: Passes without a lower validation loss after which it stops; 0 never stops.
+            last: Pass after which it stops although the schedule goes on; 0 trains to the end.
+        """
         shared = {
             name: getattr(self, name) for name in ("batch_size", "learning_rate", "precision")
         }
@@ -152,7 +160,9 @@ class Chunks:
         return len(self.tokens)
 
     def passages(self, count: int) -> IntArray:
-        """Runs of ``count`` chunks of one document, no chunk twice, shape (m, count * length)."""
+        """Runs of ``count`` chunks of one document, no chunk twice, shape (m, count * length); a
+        document's last chunks that are too few for a run are left out.
+        """
         first_of_next = np.flatnonzero(np.diff(self.document)) + 1
         starts: list[int] = []
         for rows in np.split(np.arange(len(self)), first_of_next):
@@ -164,6 +174,12 @@ class Chunks:
 def small_tokenizer(text: str, vocabulary: int, seed: int, *, context: int) -> Any:
     """A tokenizer trained on the first tenth of the shuffled documents, which `deal` keeps for the
     public.
+
+    Args:
+        text: Name of the text.
+        vocabulary: Number of tokens.
+        seed: Of the order of documents.
+        context: Tokens that the model takes at once.
     """
     documents = _shuffled(text, seed)
     return train_tokenizer(documents[: _public_count(documents)], vocabulary, context=context)
@@ -179,7 +195,13 @@ def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
     (C.2).
 
     A chunk that occurred before is left out, and so is what a role does not need of its last
-    document. Raises ValueError where the text has too few chunks.
+    document.
+
+    Returns:
+        Chunks by role; their numbers are ``config.sizes``.
+
+    Raises:
+        ValueError: The text has too few chunks.
     """
     documents = _shuffled(config.text, config.seed)
     waiting = _chunked(documents, tokenizer, config.tokens, config.chunks_per_document)
@@ -188,7 +210,7 @@ def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
     private = ((number, rows) for number, rows in waiting if number >= public_count)
     dealt: dict[str, Chunks] = {}
     for role, size in config.sizes.items():
-        if role in dealt:
+        if role in dealt:  # with those that share its documents
             continue
         if config.by_chunk and role in _SHARED:
             dealt |= _shared_by_roles(config, private)
@@ -223,7 +245,10 @@ def _first_chunks(waiting: _Documents, size: int, length: int) -> Chunks:
 
 
 def _shared_by_roles(config: TextConfig, waiting: _Documents) -> dict[str, Chunks]:
-    """Chunks of documents that have all of theirs, dealt at random to the roles that share them."""
+    """Chunks of documents that have all of theirs, dealt at random to the roles that share them.
+
+    Raises ValueError where the text has too few such documents.
+    """
     sizes = [config.sizes[role] for role in _SHARED]
     per_document = config.chunks_per_document
     count = -(-sum(sizes) // per_document)
@@ -257,7 +282,12 @@ def _shuffled(text: str, seed: int) -> Sequence[str]:
 def _chunked(
     documents: Sequence[str], tokenizer: Any, length: int, per_document: int
 ) -> _Documents:
-    """Number and new chunks of each document that has any."""
+    """Number and chunks (k, length) of each document that has any which did not occur before.
+
+    Args:
+        length: Tokens of a chunk; what is left at a document's end is dropped.
+        per_document: Most chunks that are cut from one document.
+    """
     seen: set[bytes] = set()
     for start in range(0, len(documents), 1000):
         tokenized = tokenizer(list(documents[start : start + 1000]), verbose=False)["input_ids"]

@@ -21,8 +21,10 @@ text_bench = lru_cache(maxsize=2)(TextBench)
 
 
 def text_pools(config: TextConfig) -> Pools:
-    """Members, generated chunks and real non-members, with each model's mean loss, then by token
-    (C.2).
+    """Members, generated chunks and real non-members (C.2); kept on disk.
+
+    Outputs of models are the mean loss of a chunk, then the loss of each token, nats. Raises
+    ValueError where the text has too few chunks.
     """
     bench = text_bench(config)
     private = [config.private_training(epsilon) for epsilon in config.dp_epsilons]
@@ -41,14 +43,27 @@ def text_audit(
     precision: str = "float32",
     **options: Any,
 ) -> AuditConfig:
-    """Settings of audits of text.
+    """Settings of audits of text, whose attacks are one on losses by token and a text classifier.
 
-    Of the members and generated chunks, ``size`` of each, the share ``judged`` is shown in tests;
-    of the others the share ``chosen`` is for choosing attacks, and the rest for training them.
+    Args:
+        size: Number of members, and of generated chunks.
+        seed: Of the games, in thousands.
+        tokens: Of a chunk.
+        judged: Share of ``size`` that is shown in tests, in (0, 1).
+        chosen: Share of the others on which attacks are chosen, in (0, 1); the rest trains them.
+        reader: Pretrained model that the classifier starts from; empty for none.
+        reader_epochs: Passes of the classifier's training.
+        precision: Of the classifier's training, "float32" or "bfloat16".
+        options: Further fields of `AuditConfig`, which go before these.
+
+    Raises:
+        ValueError: Shares out of range.
     """
     check_in("(0, 1)", "judged", judged)
     check_in("(0, 1)", "chosen", chosen)
     test = round(size * judged)
+    # Even, as half of the part are members; 1e-9 keeps a product such as 0.3 * 10 from rounding to
+    # just below a whole number.
     validation = max(4, 2 * int((size - test) * chosen / 2 + 1e-9))
     network = TextClassifier(
         tokens=tokens, pretrained=reader, epochs=reader_epochs, precision=precision
@@ -64,7 +79,9 @@ def text_audit(
 
 
 def paper_differences(config: TextConfig, audit: AuditConfig) -> list[str]:
-    """The paper's settings (appendix C.2) that this run has otherwise."""
+    """Names of the paper's settings (appendix C.2) that this run has otherwise, ours or the
+    paper's; empty where all are the same.
+    """
     ours: dict[tuple[str, str], object] = {
         ("data", "chunk_length"): config.tokens,
         ("data", "chunks_per_document"): config.chunks_per_document,

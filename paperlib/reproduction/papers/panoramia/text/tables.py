@@ -31,7 +31,10 @@ def run_text(pools: Pools, audit: AuditConfig) -> shared.PanoramiaResults:
 
 
 def printed_three(names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """The paper's rows by our target: of Table 3 in the order of epochs, of Table 9 by epsilon."""
+    """The paper's rows by our target: of Table 3 in the order of epochs, of Table 9 by epsilon.
+
+    ``names`` are our targets; those that the paper has nothing beside are left out.
+    """
     plain = [name for name in names if re.fullmatch(r"\d+ epochs?", name)]
     three = paper_table("panoramia_table03").query("base_model == 'GPT-2'")
     levels = [rows for _, rows in three.groupby("epochs")]
@@ -69,7 +72,9 @@ def table_nine(three: pd.DataFrame, epochs: int) -> pd.DataFrame:
 
 
 def by_dealing(results: Mapping[str, shared.PanoramiaResults]) -> pd.DataFrame:
-    """Rows of Table 3 where text was dealt in several ways, of the targets that each way has."""
+    """Rows of `table_three` where text was dealt in several ways, whose names are in the column
+    "dealt"; of the targets that each way has.
+    """
     tables = {way: shared.table_three(of_way, {}) for way, of_way in results.items()}
     rows = pd.concat(tables, names=["dealt"]).reset_index("dealt").reset_index(drop=True)
     return rows[rows.groupby("target")["dealt"].transform("size") == len(results)]
@@ -86,13 +91,14 @@ def plain_nulls(results: shared.PanoramiaResults) -> list[str]:
 
 def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> pd.DataFrame:
     """The baseline's bound without helper, and with one or both of "synthetic" and "real
-    non-members".
+    non-members": rows of `helper_games`.
 
     The first ``withheld`` members, which the helper on real chunks learned, are in no game.
     """
     two_helpers = with_helpers(pools, (SYNTHETIC, REAL_NONMEMBERS))
 
     def without_withheld(outputs: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        """Outputs of models, by name, on the members that games show."""
         return {name: values[withheld:] for name, values in outputs.items()}
 
     members = two_helpers.members
@@ -114,11 +120,18 @@ def table_five(games: pd.DataFrame) -> pd.DataFrame:
 
 
 def baseline_sizes(results: shared.PanoramiaResults, sizes: Sequence[int]) -> pd.DataFrame:
-    """The baseline over its training part's size, the test part fixed or what is left (Figure
-    9).
+    """The baseline over its training part's size, the test part fixed or what is left (Figure 9).
 
-    Rows are games of the last target: those already played, and new ones for each of ``sizes``;
-    raises ValueError where one of these was played.
+    Args:
+        results: Whose games are taken as they were played, and played again at other sizes.
+        sizes: Examples of the training part where the test part is fixed.
+
+    Returns:
+        A row for each game of the last target: way (whether the test part is fixed), train and m
+            (examples of both parts), seed, c_lb (nats) and baseline_auc.
+
+    Raises:
+        ValueError: A size at which games were played already.
     """
     pools = results.pools
     audit = results.decisive.config
@@ -158,7 +171,14 @@ def evidence(
     helpers: pd.DataFrame,
     sizes: pd.DataFrame,
 ) -> dict[str, Evidence]:
-    """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14, by target."""
+    """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14, by target.
+
+    Args:
+        results: Audits in the paper's form.
+        curves: Rows of `loss_curves`.
+        helpers: Rows of `games_by_helper`.
+        sizes: Rows of `baseline_sizes`.
+    """
     audits = results.forms["paper"]
     last = results.trained[-1]
     on_targets = (
@@ -174,7 +194,9 @@ def evidence(
 
 
 def _table_nine_evidence(results: shared.PanoramiaResults, audits: TargetAudits) -> Evidence:
-    """Without DP, and null, those count that have as many epochs as those with DP."""
+    """Table 9: values of games, nats, of targets with DP, and of those without DP and null targets
+    that were trained for as many epochs as they.
+    """
     targets = results.pools.targets
     private = [target for target in targets if target.kind == "private"]
     epochs = {target.epochs for target in private}
@@ -195,7 +217,11 @@ def _table_nine_evidence(results: shared.PanoramiaResults, audits: TargetAudits)
 
 
 def figure_eight(curves: pd.DataFrame) -> Evidence:
-    """Figure 8 of one run: columns train and validation, a row per epoch, two or more."""
+    """Figure 8 of one run: whether validation loss turns up at last and training loss falls at
+    every epoch, nats, above 0 where so.
+
+    ``curves`` has columns train and validation, a row per epoch, two or more.
+    """
     validation = curves["validation"]
     values = {
         "validation loss turns up": [float(validation.iloc[-1] - validation.min())],
@@ -206,7 +232,11 @@ def figure_eight(curves: pd.DataFrame) -> Evidence:
 
 
 def _figure_nine_evidence(audits: TargetAudits, sizes: pd.DataFrame, target: str) -> Evidence:
-    """Figure 9: the baseline's bound by the size of the training part and of the test part."""
+    """Figure 9: what the largest training part adds to the baseline's bound on the smallest, and
+    the whole test part on a quarter of it; nats, a value for each game of a target.
+
+    ``sizes`` has the rows of `baseline_sizes`.
+    """
     fixed = sizes[sizes["way"] == _FIXED_TEST].pivot(index="seed", columns="train", values="c_lb")
     m = audits.config.test
     games = replace(audits, judged=audits.select("panoramia", target=target))
@@ -219,7 +249,11 @@ def _figure_nine_evidence(audits: TargetAudits, sizes: pd.DataFrame, target: str
 
 
 def _figure_fourteen_evidence(results: shared.PanoramiaResults) -> Evidence:
-    """Figure 14: mean losses of the targets trained shortest and longest, by kind of chunk."""
+    """Figure 14: mean losses of the targets trained shortest and longest, by kind of chunk, nats.
+
+    By how much more the longest tells members from non-members; and how far its loss of synthetic
+    chunks is from that of non-members, less a third of the gap to members: below 0 is near.
+    """
     first, last = results.trained[0], results.trained[-1]
     losses = chunk_losses(results.pools, [first, last])
 
@@ -228,6 +262,7 @@ def _figure_fourteen_evidence(results: shared.PanoramiaResults) -> Evidence:
         return float(np.mean(losses[target][kind]))
 
     def gap(target: str) -> float:
+        """How far a target's mean loss of non-members is above that of members, nats."""
         return mean(target, "real non-members") - mean(target, "real members")
 
     distance = abs(mean(last, "synthetic") - mean(last, "real non-members"))
