@@ -126,7 +126,9 @@ def _check_minutes(minutes: float, *, is_aside: bool) -> None:
 
 
 def _run_within(minutes: float | None, run: Callable[[], None]) -> None:
-    """Run to the end, or to the exit code `CUT` where so many minutes are not enough."""
+    """Run to the end, or end the command with the exit code `CUT` where so many minutes are not
+    enough; None sets no limit.
+    """
     from paperlib.reproduction.running.execute import variables_set
 
     until = {} if minutes is None else {UNTIL_VARIABLE: str(time.time() + 60 * minutes)}
@@ -139,7 +141,9 @@ def _run_within(minutes: float | None, run: Callable[[], None]) -> None:
 
 
 def _keep_run(job: "running.Job", *, is_alone: bool) -> None:
-    """Run a notebook with a seed of its own, and keep its outcomes beside those of other seeds."""
+    """Run a notebook with a seed of its own, and keep its outcomes beside those of other seeds; a
+    ValueError where other options stand beside the seed, so that it is not ``is_alone``.
+    """
     if not is_alone:
         raise ValueError("--seed: expected neither parameters nor --book beside it; see -p seed=1")
     print(f"Kept for the outcomes: {running.keep_run(job)}")
@@ -172,8 +176,8 @@ def _run_aside(job: "running.Job", folder: Path, *, measured: bool) -> None:
 
 
 def _copied_to_measured(job: "running.Job", result_file: Path) -> Path:
-    """Copy a result file to the folder of measured ones, and return where it lies; one of other
-    parameters stays beside it.
+    """Copy a result file to the committed ones, and return the path there: one of the same
+    parameters is replaced, one of others stays, and the new one gets a hash behind its name.
     """
     from paperlib.io import read_result
     from paperlib.io.files import write_bytes
@@ -245,7 +249,9 @@ def _write_costs(project: "running.Project", profile: str) -> None:
 
 
 def _title(notebook: Path) -> str:
-    """The first heading of a notebook."""
+    """The first heading of a notebook in its Markdown cells, without marks; "(no title)"
+    for none.
+    """
     from paperlib.reproduction.running.parameters import read_notebook
 
     for cell in read_notebook(notebook).cells:

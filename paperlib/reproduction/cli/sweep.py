@@ -29,8 +29,8 @@ paperlib sweep output_set_shapes -p sizes='[1,2];[3]' -p data='["a,b","c"]'
 """What help shows below each command, one call a line."""
 
 
-_MOST_LISTED = 20
-_LONGEST_NAME = 100
+_MOST_LISTED = 20  # settings, or failed runs, that are printed
+_LONGEST_NAME = 100  # characters of a table's name, which becomes a file name
 
 
 def sweep_notebook(
@@ -120,7 +120,7 @@ def sweep_notebook(
 
 
 def _table_name(profile: str, assignments: list[str]) -> str:
-    """A file name that says profile and values, as far as a file name can."""
+    """A file name that says profile and values; a long one is cut, and ends in a hash of all."""
     from paperlib.io.files import config_hash
 
     name = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *assignments]))
@@ -130,7 +130,9 @@ def _table_name(profile: str, assignments: list[str]) -> str:
 
 
 def _cause(error: object) -> str:
-    """The cell and the message of a run's error, and where its log is."""
+    """A run's error in one line: its first line, with the cell and the message, and the last one
+    where that names the log.
+    """
     lines = str(error).splitlines() or [type(error).__name__]
     has_log = len(lines) > 1 and lines[-1].startswith("No result")
     return f"{lines[0]} ({lines[-1]})" if has_log else lines[0]
@@ -207,7 +209,9 @@ def _finished(units: "list[Unit]") -> int:
 
 
 def _show_results(units: "list[Unit]", path: Path, failed: "dict[Unit, str]") -> None:
-    """Print the outcomes of each setting, and write the table of all runs."""
+    """Print the outcomes of each setting, and write the table of all runs to ``path``; ``failed``
+    has the errors of this sweep, a line each.
+    """
     if path.parent.is_dir():
         # Makes a network file system look for what other machines wrote.
         list(path.parent.iterdir())

@@ -33,7 +33,8 @@ _BATCH_SYSTEMS = {
 _SECONDS_TO_CONNECT = 20
 _LONGEST_FILE = 100_000  # bytes of a batch system's file
 _DEEPEST = 20  # of the levels of a batch system's file
-_SECONDS_TO_REPLACE = 5
+_SECONDS_TO_REPLACE = 5  # between looks for jobs of a batch system that ended
+_MEMORY_SHARE = 0.9  # of this machine's memory, for all local workers together
 # Dask runs what it is sent, by whoever connects: local processes listen on this address alone.
 _THIS_MACHINE = "127.0.0.1"
 # Of the scheduler's status page: the usual one may be taken by another sweep, which is a warning.
@@ -47,9 +48,14 @@ _DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
 @dataclass(frozen=True)
 class Place:
     """Where a sweep runs, as `sweep_place` reads it: at the address of a scheduler, or on a batch
-    system.
+    system; with neither, in local processes.
 
-    With neither, it runs in ``workers`` local processes.
+    Attributes:
+        named_by: The option or variable that named the place, for messages.
+        address: Of a running Dask scheduler, or "".
+        system: Name of a batch system, such as "slurm", or "".
+        options: Of the batch system, as dask-jobqueue takes them.
+        workers: Local processes, or jobs of the batch system at one time.
     """
 
     named_by: str = SCHEDULER_VARIABLE
@@ -129,7 +135,13 @@ def visible_devices() -> list[str]:
 
 @contextmanager
 def sweep_client(scheduler: Place, *, calls: int, retries: int) -> Iterator["Client"]:
-    """A Dask client for some calls; what it started is closed at the end, what was there stays."""
+    """A Dask client for so many calls at this place; what it started is closed at the end, what was
+    there stays.
+
+    A call that lost its worker is tried ``retries`` times more. Raises ConnectionError where no
+    scheduler answers, ValueError for wrong options of a batch system, and ModuleNotFoundError
+    without Dask.
+    """
     purpose = "a sweep in processes (pass workers=0 to do without)"
     dask = optional_package("dask", "sweep", purpose)
     distributed = optional_package("distributed", "sweep", purpose)
@@ -168,7 +180,9 @@ def _connected(distributed: Any, scheduler: Place) -> Any:
 
 
 def _keep_jobs(cluster: Any, jobs: int) -> None:
-    """Submit jobs, and again those that end before the sweep, such as at their walltime."""
+    """Submit ``jobs`` jobs to a batch system, and every few seconds anew those that ended before
+    the sweep, such as at their walltime.
+    """
     from tornado.ioloop import PeriodicCallback
 
     cluster.scale(jobs=jobs)
@@ -187,7 +201,7 @@ def _local_cluster(workers: int) -> Any:
 
     devices = visible_devices()
     silent = {"silence_logs": logging.CRITICAL}
-    memory = int(0.9 * MEMORY_LIMIT / workers)
+    memory = int(_MEMORY_SHARE * MEMORY_LIMIT / workers)  # bytes of each
     options = {"host": _THIS_MACHINE, "nthreads": 1, "memory_limit": memory, **silent}
 
     def process(index: int) -> dict[str, Any]:
@@ -304,6 +318,7 @@ def _yaml_without_base_60(path: Path, named_by: str) -> Any:
     class Loader(yaml.SafeLoader):
         pass
 
+    # YAML 1.1 reads a walltime as a number to base 60: here this form is text, before all others.
     base_60 = ("tag:yaml.org,2002:str", re.compile(r"^[-+]?[0-9_]+(:[0-9]+)+(\.[0-9_]*)?$"))
     resolvers = yaml.SafeLoader.yaml_implicit_resolvers
     Loader.yaml_implicit_resolvers = {

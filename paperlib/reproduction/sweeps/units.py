@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     from tqdm.std import tqdm
 
 C = TypeVar("C", bound=Hashable)
+"""A configuration."""
 Result = dict[str, Any]
+"""What was computed for one configuration: numbers, text and arrays by name."""
 Function = Callable[[list[C]], Sequence[Mapping[str, Any]]]
+"""Takes some configurations, and returns the result of each in their order."""
 
 _LOG = logging.getLogger(__name__)
-_SHOWN = 5
+_SHOWN = 5  # failures that the message of an error names
 
 
 class SweepError(RuntimeError):
@@ -119,6 +122,7 @@ def run_sweep(
     }
 
     def key(config: C) -> dict[str, Any]:
+        """All that the result of a configuration depends on, under whose hash it is kept."""
         kind = type(config)
         return {**origin, "type": f"{kind.__module__}.{kind.__qualname__}", "config": config}
 
@@ -136,7 +140,7 @@ def run_sweep(
 
 
 def _check_different(configs: Sequence[Hashable]) -> None:
-    """Refuse configurations that are no frozen dataclasses, and two that are equal."""
+    """Refuse (ValueError) configurations that are no frozen dataclasses, and two that are equal."""
     first_index: dict[str, int] = {}
     for index, config in enumerate(configs):
         if not getattr(getattr(type(config), "__dataclass_params__", None), "frozen", False):
@@ -163,13 +167,27 @@ def run_units(
     retries: int = 3,
     progress: bool = True,
 ) -> Iterator[tuple[C, Result]]:
-    """As `run_sweep`, for units that are kept in another way.
+    """Compute ``function`` for each configuration that is not on disk, and yield all of them with
+    their results, those on disk first, the others as they finish.
 
     Args:
+        function: Takes a list of configurations and returns a mapping of names to numbers, truth
+            values, text or arrays for each, in their order.
+        configs: The configurations, all different.
         find: What is on disk of a configuration; None if it is still to be computed.
         keep: Writes what the function returned for a configuration; None where the function does
             so.
+        batch_key: Configurations with equal keys may share a call; None gives each a call of its
+            own.
+        max_batch: Most configurations in one call.
         where: A Dask client to use, or where to run; None computes in this process, without Dask.
+        retries: New attempts after a call lost its worker, 0 or more; none for a given client.
+        progress: Show a bar on standard error.
+
+    Raises:
+        SweepError: At the end, if configurations failed; earlier, if the scheduler was lost.
+        OutputError: A result cannot be written; what was finished is kept.
+        BudgetSpent: The minutes of the run are over; what was finished is kept.
     """
     waiting: list[C] = []
     for config in configs:
@@ -198,7 +216,11 @@ def _results_of_calls(
     bar: "tqdm[Any]",
     failures: list[tuple[C, BaseException]],
 ) -> Iterator[tuple[C, Result]]:
-    """Keep and yield the results of each call as it ends; add those that failed to ``failures``."""
+    """Keep and yield the results of each call as it ends, a pair for each of its configurations.
+
+    ``outcomes`` has each call with the results of its configurations, or with its error: a failed
+    call adds its configurations to ``failures``, but an OutputError is raised.
+    """
     for call, outcome in outcomes:
         if isinstance(outcome, OutputError):
             raise outcome
@@ -217,8 +239,8 @@ def _results_of_calls(
 def _divided_into_calls(
     configs: Sequence[C], batch_key: Callable[[C], Hashable] | None, max_batch: int
 ) -> list[list[C]]:
-    """Configurations of equal key, in the order of their first member, cut into calls of about
-    equal size.
+    """The configurations in calls, each of equal key and of at most ``max_batch``, cut to about
+    equal size; keys come in the order of their first configuration. No key: a call for each.
     """
     if batch_key is None:
         return [[config] for config in configs]
@@ -227,7 +249,7 @@ def _divided_into_calls(
         groups.setdefault(batch_key(config), []).append(config)
     calls: list[list[C]] = []
     for group in groups.values():
-        count = math.ceil(len(group) / max_batch)
+        count = math.ceil(len(group) / max_batch)  # calls of this group
         edges = [round(index * len(group) / count) for index in range(count + 1)]
         calls += [group[low:high] for low, high in itertools.pairwise(edges)]
     return calls
@@ -265,7 +287,11 @@ def _outcomes(
     where: "Client | Place | None",
     retries: int,
 ) -> Generator[tuple[list[C], list[Arrays] | Exception]]:
-    """Each call with its results or its error, as they end."""
+    """Yield each call as it ends, with the results of its configurations or with its error.
+
+    ``where`` and ``retries`` are those of `run_units`. Raises BudgetSpent where the minutes of the
+    run are over, and SweepError where the scheduler was lost.
+    """
     if where is None:
         for call in calls:
             stop_if_spent()
@@ -287,8 +313,10 @@ def _outcomes(
 def _dask_outcomes(
     client: "Client", run: Callable[[list[C]], list[Arrays]], calls: list[list[C]]
 ) -> Generator[tuple[list[C], list[Arrays] | Exception]]:
-    """As `_outcomes`, by a Dask client; calls that still go on when the caller stops are
-    cancelled.
+    """Yield each call as it ends on a worker of Dask, with the results of its configurations or
+    with its error; calls that still go on when the caller stops are cancelled.
+
+    Raises SweepError where the scheduler was lost.
     """
     from distributed import as_completed
 
@@ -322,8 +350,9 @@ def _dask_error(result: Any) -> Exception:
 
 
 def _run_call(function: Function[C], batch: list[C]) -> list[Arrays]:
-    """Run one call, and make sure of the form of its results where the error can still be told
-    apart.
+    """Run one call on its worker: the arrays of each configuration, by name.
+
+    Raises ValueError for results of another form here, where the error is that of this call alone.
     """
     results = function(list(batch))
     if not isinstance(results, Sequence) or len(results) != len(batch):
@@ -343,16 +372,18 @@ def _run_call(function: Function[C], batch: list[C]) -> list[Arrays]:
 
 
 def _check_kinds(arrays: Arrays) -> None:
-    """Refuse what cannot be kept: all but numbers, truth values and text."""
+    """Refuse (ValueError) what cannot be kept: all but numbers, truth values and text."""
     for name, values in arrays.items():
-        if values.dtype.kind not in "biufcSU":
+        if values.dtype.kind not in "biufcSU":  # bool, integers, floats, complex, bytes, text
             raise ValueError(
                 f"function: result {name!r}: expected numbers, truth values or text, got {values!r}"
             )
 
 
 def _source_tag(function: Callable[..., Any]) -> str:
-    """Checksum of the code that a function depends on, or else of its module's or its own text."""
+    """Checksum of the code that a function depends on, or, where it is of no module of the import
+    path, of the text of its module or of its own; a ValueError where no text can be found.
+    """
     try:
         return code_tag(function.__module__)
     except ValueError:
