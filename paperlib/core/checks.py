@@ -443,10 +443,16 @@ def _have_bits(values: FloatArray, bits: int) -> NDArray[np.bool_]:
 
 
 def _chance_explains(values: NDArray[Any], times: IntArray, repeated: NDArray[np.bool_]) -> bool:
-    """Whether ``repeated`` values have so many pairs of equal rows by their numbers' precision.
+    """Whether some values have so many pairs of equal rows by their numbers' precision, at level
+    0.001.
 
     Numbers of one precision that lie close together meet by chance: a row has an equal one with the
     density of the rows around it times the step to the next number that the precision has.
+
+    Args:
+        values: The different values, or hashes of rows, rising, shape (n,).
+        times: How many rows have each of them, shape (n,).
+        repeated: Which of them are asked about, shape (n,).
     """
     count = int((times * (times - 1) // 2)[repeated].sum())
     if count == 0:
@@ -457,6 +463,7 @@ def _chance_explains(values: NDArray[Any], times: IntArray, repeated: NDArray[np
     last = np.minimum(np.arange(values.size) + _NEIGHBOURS, values.size - 1)
     rows_up_to = np.cumsum(times)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        # Rows per unit of the values, and the step between numbers of single or double precision.
         densities = (rows_up_to[last] - rows_up_to[first]) / (values[last] - values[first])
         single = np.abs(np.spacing(values.astype(np.float32))).astype(np.float64)
         single = np.where(np.abs(values) < _NEAR_ZERO, np.maximum(single, _STEP_OF_LOGITS), single)

@@ -128,7 +128,8 @@ def _sides_agree(
 
 
 def _is_excess(agreement: float, tossed: FloatArray, scale: float) -> bool:
-    """Whether an agreement of sides is beyond tossed coins, and not by a trifle.
+    """Whether an agreement of sides exceeds the mean of those of tossed coins by more than five
+    standard deviations, and by more than a correlation of 0.15.
 
     Args:
         agreement: Of the observed sides: the sum of `_agreement`.

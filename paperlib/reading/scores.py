@@ -542,7 +542,7 @@ def _check_free_columns(tables: Sequence[_TableScores], *, units: bool) -> None:
     values = np.concatenate([loaded.values for loaded in tables])
     rows = _first_rows_of_units(tables) if units else np.arange(member.size)
     for name, cells in _free_columns(tables, member.size):
-        if len(cells) == member.size:
+        if len(cells) == member.size:  # else it holds no cell for each row, as an array may
             label = tables[0].table.label(name)
             chosen = [cells[row] for row in rows]
             check_column(label, name, chosen, member[rows], values[rows])

@@ -167,8 +167,10 @@ def _normal_threshold(
     gap: FloatArray, ratio: FloatArray, delta: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """The best threshold with both rates in [delta, 1 - delta], in standard deviations of the
-    members from their mean, and whether there is none; both of the shape of ``gap`` and ``ratio``,
-    which are as of `normals_epsilon`.
+    members from their mean, and whether there is none; both of the shape of ``gap`` and ``ratio``.
+
+    These are the mean and the standard deviation of the population, in standard deviations of the
+    members, whose mean is 0.
     """
     # A grid, then zooms on the best cell. The interval is at most 2 * 38 standard deviations of the
     # narrower normal wide, so the first grid steps over no peak; its ends, where the supremum often

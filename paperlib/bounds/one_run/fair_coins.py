@@ -146,6 +146,8 @@ def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[I
     side = min(members, nonmembers)
     total = game_size(side)
     shown_members = int(rng.binomial(total, 0.5))
+    # Coins that ask for more than there are, in less than one of a million games, are tossed again;
+    # the docstring of the module says what that costs.
     while max(shown_members, total - shown_members) > side:
         shown_members = int(rng.binomial(total, 0.5))
     if shown_members in (0, total):
