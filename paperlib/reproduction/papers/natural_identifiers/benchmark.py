@@ -39,7 +39,21 @@ def benchmark(
     draws: int = 200,
     confidence: float = 0.99,
 ) -> pd.DataFrame:
-    """`judged` of each model and its `subsets`, with its parameters, then `auc_differences`."""
+    """Train four models on planted identifiers, and judge how well attacks tell these.
+
+    Args:
+        planted: Corpus and training of the models "large", "medium" and "small".
+        widths: Of these three models; "one pass" has that of "medium".
+        one_pass_filler: Documents without identifiers that "one pass" reads once, as a multiple of
+            those with one.
+        generated: Alternatives of each identifier.
+        draws: Of the bootstraps behind intervals and errors.
+        confidence: Of each interval, in (0, 1).
+
+    Returns:
+        A row for each model, group of identifiers and score: columns of `judged`, and the number of
+            the model's parameters; then the rows of `auc_differences`. Qualities are shares.
+    """
     # Three sizes on one corpus, and one pass over a corpus with more text beside the identifiers.
     sizes = dict(zip(("large", "medium", "small"), widths, strict=True))
     configs = {name: replace(planted, width=width) for name, width in sizes.items()}
@@ -75,8 +89,21 @@ def judged(
     confidence: float = 0.99,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`attack_quality` of all ``attacks``, a row per group and score; values of shape (n, 1 + c,
-    scores).
+    """How well each score tells identifiers from their alternatives, a row per group and score.
+
+    Args:
+        model: Its name, for a column.
+        values: Higher for members, shape (n, 1 + c, scores), the identifier first; NaN where an
+            identifier has no such score.
+        groups: Name to a mask of identifiers, shape (n,).
+        attacks: Names of the scores, in their order.
+        draws: Bootstrap draws behind the interval of the AUC.
+        confidence: Of each interval, in (0, 1).
+        seed: Of the draws.
+
+    Returns:
+        Columns model, group, identifiers (their number), attack, and those of `attack_quality`,
+            shares.
     """
     rows: list[dict[str, Any]] = []
     for cell in _cells(values, groups, attacks):
@@ -105,7 +132,13 @@ class _Cell:
 def _cells(
     values: FloatArray, groups: Mapping[str, np.ndarray], attacks: Sequence[str]
 ) -> Iterator[_Cell]:
-    """Each group and score, but those that no member has; values of shape (n, 1 + c, scores)."""
+    """Each group of identifiers and score, but those scores that no identifier of the group has.
+
+    Args:
+        values: Shape (n, 1 + c, scores); NaN where an identifier has no such score.
+        groups: Name to a mask of identifiers, shape (n,).
+        attacks: Names of the scores, in their order.
+    """
     has_score = np.asarray(np.isfinite(values).all(axis=1))
     for group, of_group in groups.items():
         for column, attack in enumerate(attacks):
@@ -121,8 +154,18 @@ def auc_differences(
     draws: int = 200,
     confidence: float = 0.99,
 ) -> pd.DataFrame:
-    """AUC of the "large" model less that of the "small" one on the same identifiers, as `judged`,
-    of values of shape (n,) by name.
+    """AUC of the "large" model less that of the "small" one on the same identifiers, shares.
+
+    Args:
+        values: Scores of both models by these names, shape (n, 1 + c, scores), as `judged` takes
+            them.
+        groups: Name to a mask of identifiers, shape (n,).
+        draws: Bootstrap draws behind the standard errors.
+        confidence: Of the normal intervals, in (0, 1).
+
+    Returns:
+        A row for each group and score: columns of `judged` with the model `DIFFERENCE`, of which
+            auc, auc_low and auc_high alone.
     """
     z = float(ndtri((1 + confidence) / 2))
     rows: list[dict[str, Any]] = []
@@ -136,7 +179,9 @@ def auc_differences(
 
 
 def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:
-    """Which identifiers belong to each group, a mask of shape (identifiers,) by name."""
+    """By the name of each group a mask of its identifiers, shape (identifiers,): held out, trained,
+    and, where numbers of occurrences differ, those of each number.
+    """
     groups = {"held out": scores.groups == 0, "trained": scores.groups > 0}
     times = sorted(set(scores.groups[scores.groups > 0].tolist()))
     if len(times) > 1:
@@ -146,8 +191,10 @@ def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:
 
 
 def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the four models and the attacks of the paper, percent, beside its means over its
-    subsets.
+    """Rows of the four models and the attacks of the paper, beside its means over its subsets.
+
+    ``table`` has rows of `benchmark`. Columns paper_model, paper_auc and paper_tpr (percent) are
+    added, NaN beside groups that the paper does not show.
     """
     rows = table[table["model"].isin(list(PAPER_MODELS)) & table["attack"].isin(PAPER_ATTACKS)]
     rows = rows.assign(
@@ -173,8 +220,16 @@ def paper_averages(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
-    """Printed AUCs of Pythia beside what folding alone gives with as many identifiers (Table 2),
-    percent.
+    """Printed AUCs of Pythia beside what folding alone, max(AUC, 1 - AUC), gives with as many
+    identifiers (Table 2), percent.
+
+    Args:
+        aucs: Rows of a printed table: subset, split and value_pct.
+        draws: Of each null distribution.
+
+    Returns:
+        A row for each subset and split: identifiers (their number), printed, and mean and 95 %
+            quantile of the folded AUC of noise.
     """
     counts = paper_table("nid_table02")
     pile = counts[(counts["corpus"] == "pile") & (counts["is_aggregate"] == 0)]
@@ -195,8 +250,15 @@ def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
 def folded_null(
     identifiers: Sequence[int], *, generated: int = 127, draws: int = 2_000
 ) -> pd.DataFrame:
-    """How large AUC and max(AUC, 1 - AUC) are by chance, where nothing was trained on: means, and
-    the 95 % quantile of the latter, a row per number of identifiers.
+    """How large AUC and max(AUC, 1 - AUC) are by chance, where nothing was trained on.
+
+    Args:
+        identifiers: Numbers of identifiers.
+        generated: Alternatives of each.
+        draws: Of the AUC's normal distribution.
+
+    Returns:
+        A row for each number: both means, and the 95 % quantile of the latter, shares.
     """
     rng = np.random.default_rng(0)
     rows: list[dict[str, float]] = []

@@ -38,10 +38,18 @@ def hit_rate_and_bounds(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Hit rate and two bounds on epsilon, by Theorem 2 ("paper") and ours ("tight").
+    """Hit rate and two bounds on epsilon, nats, by Theorem 2 ("paper") and ours ("tight").
 
-    ``scores`` has shape (m, 1 + c), the inserted string first; the first ``cardinality`` columns
-    are ranked, and a rank up to ``top`` is a hit.
+    Args:
+        scores: Higher for members, shape (m, 1 + c), the inserted string first.
+        cardinality: Number of the first columns that are ranked, 2 to 1 + c.
+        top: A rank up to this is a hit.
+        delta: Of the bounds, in [0, 1).
+        confidence: Of each bound, in (0, 1).
+        seed: Of what decides between equal scores.
+
+    Raises:
+        ValueError: A number out of range.
     """
     if not 2 <= cardinality <= scores.shape[1]:
         raise ValueError(f"cardinality: expected 2 to {scores.shape[1]}, got {cardinality}")
@@ -106,9 +114,18 @@ def rank_audits(
 def bounds_over_models(
     audits: pd.DataFrame, keys: Sequence[str], *, less: int = 0, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Mean bound over models with r = 1, of each of `CURVES`, with t-intervals.
+    """Mean bound over models where rank 1 alone counts, of each of `CURVES`, with t-intervals.
 
-    With ``less``, bounds are less that of the same model with so many candidates.
+    Args:
+        audits: Rows of `rank_audits`.
+        keys: Columns by which means are taken, such as target and cardinality.
+        less: From each bound that of the same model with so many candidates is subtracted, and
+            rows of this cardinality go; 0 subtracts nothing.
+        confidence: Of the intervals, in (0, 1).
+
+    Returns:
+        A row for each curve and value of the keys: models (their number), mean, low and high, nats;
+            the ends are NaN for one model.
     """
     tables: list[pd.DataFrame] = []
     for curve, (scores, bound) in CURVES.items():
@@ -127,7 +144,10 @@ def bounds_over_models(
 
 
 def _less_those_of(bounds: pd.Series, cardinality: int) -> pd.Series:
-    """Bounds of the other cardinalities, less that of the same model at this one."""
+    """Bounds, nats, of the other cardinalities, less that of the same model at this one.
+
+    ``bounds`` has the cardinality among the levels of its index.
+    """
     others = bounds.drop(cardinality, level="cardinality")
     subtracted = bounds.xs(cardinality, level="cardinality")
     same_models = cast(pd.MultiIndex, others.index).droplevel("cardinality")

@@ -44,6 +44,8 @@ PUBLIC = PUBLIC_OF["documentation"]
 _SOURCES: dict[str, Callable[[], Sequence[str]]]
 _SOURCES = {"documentation": source_words, "persona_chat": persona_chat}
 """Words of the documentation, or whole dialogues."""
+_WORDS = 40  # of the documentation that make a dialogue
+_TURNS = "ABAB"  # its speakers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +105,15 @@ class DpRun:
 
 
 def run_for(target_epsilon: float, delta: float, **options: Any) -> DpRun:
-    """The run whose noise the Rényi accountant gives for a target, adding or removing one
-    document.
+    """The run whose noise the Rényi accountant gives for a target.
+
+    Args:
+        target_epsilon: Of adding or removing one document, nats; infinite for no noise.
+        delta: Of the accountant, in (0, 1).
+        options: Fields of `DpRun` but the noise.
+
+    Raises:
+        ValueError: A field out of range.
     """
     run = DpRun(noise=0.0, **options)
     if math.isinf(target_epsilon):
@@ -114,7 +123,9 @@ def run_for(target_epsilon: float, delta: float, **options: Any) -> DpRun:
 
 
 def canary_documents(run: DpRun) -> tuple[list[list[str]], list[str]]:
-    """Candidates of each canary, the inserted one first, and the documents trained on."""
+    """The 1 + c candidates of each canary, the inserted one first, and the documents trained on:
+    those with canaries, then the others.
+    """
     # The first canaries of a run are those of every smaller run of the same seed.
     truths = generate_identifiers(KINDS[run.kind].example, run.canaries, run.seed)
     texts = _dialogues(run)
@@ -134,21 +145,25 @@ def _dialogues(run: DpRun) -> list[str]:
     if run.dialogues == "persona_chat":
         order = np.random.default_rng(run.seed).permutation(len(texts))
         return [texts[int(index)] for index in order[:count]]
-    starts = np.random.default_rng(run.seed).integers(0, len(texts) - 40, count)
-    return [_dialogue(texts[start : start + 40]) for start in starts]
+    starts = np.random.default_rng(run.seed).integers(0, len(texts) - _WORDS, count)
+    return [_dialogue(texts[start : start + _WORDS]) for start in starts]
 
 
 def _dialogue(words: Sequence[str]) -> str:
-    """Forty words as four turns of two speakers."""
+    """Words as four turns of two speakers, each as long as the others."""
     turns: list[str] = []
-    for speaker, start in zip("ABAB", range(0, 40, 10), strict=True):
-        turns.append(f"{speaker}: {' '.join(words[start : start + 10])}")
+    each = _WORDS // len(_TURNS)
+    for number, speaker in enumerate(_TURNS):
+        turns.append(f"{speaker}: {' '.join(words[number * each : (number + 1) * each])}")
     return "\n".join(turns)
 
 
 def fine_tuned_scores(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:
-    """Fine-tune and score every canary's candidates: for each run ``SCORES``, each (m, 1 + c), and
-    losses.
+    """Fine-tune the model of each run, and score every canary's candidates.
+
+    Returns:
+        For each run the `SCORES` by name, higher for members, nats, shape (m, 1 + c), the inserted
+            candidate first; and "losses", those of the training by epoch, shape (epochs,).
     """
     results: list[Mapping[str, Any]] = []
     for run in runs:

@@ -26,19 +26,26 @@ _PAPER_SCORES = ("loss", "min_k")
 def benchmark_evidence(
     table: pd.DataFrame, *, natural: bool, confidence: float = 0.99
 ) -> dict[str, Evidence]:
-    """Tables 1 and 3 to 9 by target, from `benchmark` or `overall` of `natural_table`, in
-    percent.
+    """Tables 1 and 3 to 9 by target.
+
+    Args:
+        table: Rows of `benchmark`, or of `overall` of `natural_table`, their AUCs and TPRs in
+            percent.
+        natural: Whether the identifiers stand in documents as they are, and were not planted.
+        confidence: Of the intervals in ``table``, from which standard errors are taken.
     """
     rows = (
         table.rename(columns={"subset": "group"})
         .set_index(["model", "group", "attack"])
         .to_dict("index")
     )
-    width = 2 * float(ndtri((1 + confidence) / 2))
-    half = Estimate(50)
+    width = 2 * float(ndtri((1 + confidence) / 2))  # of an interval, in standard errors
+    half = Estimate(50)  # the AUC of guessing, in percent
 
     def of(model: str, group: str, *, metric: str = "auc", attack: str = "loss") -> Estimate:
-        """The number, with the standard error of a normal whose interval is as wide."""
+        """A number of the table in percent, with the standard error of a normal whose interval is
+        as wide.
+        """
         row = rows[model, group, attack]
         error = (row[f"{metric}_high"] - row[f"{metric}_low"]) / width
         return Estimate(float(row[metric]), float(error))
@@ -100,7 +107,7 @@ def census_evidence(at_hand: Collection[str], identifiers: pd.DataFrame | None) 
     was_read = identifiers is not None and len(identifiers) > 0
     values: dict[str, Sample] = {
         "kinds ranked alike": [],
-        "filtered": Estimate(1) if was_read else [],
+        "filtered": Estimate(1) if was_read else [],  # `pile_identifiers` always filters
         "subsets at hand": Estimate(len(subsets)),
     }
     if identifiers is not None and was_read:
@@ -136,16 +143,19 @@ def _rank_agreement(filtered: pd.DataFrame, subsets: Collection[str]) -> Sample:
 def inference_evidence(
     sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFrame
 ) -> list[Evidence]:
-    """Table 10 and Figure 3, by the paper's test (K-fold, two-sided) on sets, null sets and both
-    ends.
+    """Table 10 and Figure 3, by the paper's test (two-sided; K-fold where the schedule is named).
+
+    Args:
+        sets: Rows of `suspect_sets`.
+        null: Rows of `held_out_p_values`; of fewer than 1,000 sets nothing is said of uniformity.
+        ends: Rows of `p_values_of_draws` by this test at the fewest and at the most identifiers.
     """
     test = "p_value_two_sided"
     trained = sets.loc[(sets["schedule"] == "kfold") & (sets["set"] != "held out"), test]
     ends = ends[ends["set"] != "held out"]
     nulls = null.loc[null["schedule"] == "kfold", test].to_numpy()
-    logs = (
-        ends.groupby(["set", "identifiers"])[test].median().clip(1e-300).map(math.log10).unstack()
-    )
+    medians = ends.groupby(["set", "identifiers"])[test].median()
+    logs = medians.clip(1e-300).map(math.log10).unstack()  # 1e-300: the log of 0 is infinite
     enough = len(nulls) >= _FEWEST_NULL_SETS
     table = {
         "trained rejected": Estimate(float(trained.max())),
@@ -161,8 +171,12 @@ def inference_evidence(
 
 
 def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Evidence]:
-    """Figures 2 and 5 from `rank_audits`, by Theorem 2 and the better of two scores; one value per
-    model.
+    """Figures 2 and 5, by Theorem 2 and the better of two scores: differences of bounds, nats, a
+    value for each model.
+
+    Args:
+        by_target: Rows of `rank_audits` over target epsilons and cardinalities.
+        by_number: Rows of `rank_audits` over numbers of canaries.
     """
     bounds = _papers_bounds(by_target, ["target", "cardinality"])
     numbers = _papers_bounds(by_number, ["canaries"])
@@ -185,7 +199,9 @@ def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Eviden
 
 
 def _papers_bounds(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The largest of the paper's bounds, one row per key and one column per model."""
+    """The larger of the paper's bounds by its two scores, nats, where rank 1 alone counts: a row
+    for each value of the keys, a column for each model.
+    """
     top_one = table[table["score"].isin(_PAPER_SCORES) & (table["top"] == 1)]
     return top_one.pivot_table("paper", keys, "model", "max")
 
@@ -197,7 +213,9 @@ def _larger_less_smaller(bounds: pd.DataFrame, target: float) -> list[float]:
 
 
 def randomized_response_evidence(curves: pd.DataFrame, *, confidence: float) -> Evidence:
-    """Figure 4 from `bounds_by_sets` at this confidence, exact."""
+    """Figure 4 from `bounds_by_sets` at this confidence, exact: how far the mean of the paper's
+    bound is from epsilon with most sets, percent, and by how much its error rate exceeds its error.
+    """
     printed = curves[(curves["bound"] == "paper") & (curves["mechanism"] == "randomized response")]
     last = printed[(printed["sets"] == printed["sets"].max()) & (printed["top"] == 1)]
     distances = dict[str, Estimate]()

@@ -133,14 +133,16 @@ class HubScores:
         return parameter_count(self.model.name)
 
     def sets(self) -> dict[str, np.ndarray]:
-        """Which identifiers belong to each corpus as a whole, then to each of its subsets."""
+        """By name, a mask of the identifiers, shape (n,), of each corpus as a whole, and then of
+        each of its subsets.
+        """
         whole = np.array([name.partition(": ")[0] for name in self.subsets])
         sets = {f"{name}{_WHOLE}": whole == name for name in dict.fromkeys(whole.tolist())}
         return sets | {name: self.subsets == name for name in sorted(set(self.subsets.tolist()))}
 
     def groups(self) -> dict[str, np.ndarray]:
-        """Which identifiers the model was trained on, how often they occur, and which are held
-        out.
+        """By the name of each group that has any, a mask of its identifiers, shape (n,): held out,
+        trained, and of the latter those that occur once.
         """
         times = self.occurrences
         groups = {"held out": times == 0, "trained": times > 0, "trained, occurs once": times == 1}
@@ -160,8 +162,16 @@ class HubScores:
         return table.rename(columns={"group": "subset"})
 
     def inference(self, *, set_size: int = 100, trees: int = 30, seed: int = 0) -> pd.DataFrame:
-        """The paper's dataset inference: p-values of ``set_size`` identifiers of each large enough
-        set.
+        """The paper's dataset inference on each large enough set of identifiers.
+
+        Args:
+            set_size: Identifiers that are drawn from a set.
+            trees: Boosting rounds of the classifier.
+            seed: Of the draw, the folds and ties.
+
+        Returns:
+            A row for each set and schedule: model, set, held_out (whether no identifier drawn was
+                trained on), and the columns of `p_value_rows`.
         """
         values = self.features().values
         rows: list[dict[str, Any]] = []
@@ -204,7 +214,9 @@ class HubScores:
 
 
 def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
-    """Score the identifiers of a model's corpora; each corpus and each model is read once."""
+    """Score the identifiers of a model's corpora; each corpus is read, and each model asked, once,
+    and the results are kept in the user's cache.
+    """
     log = ReadLog()
     identifiers, occurrences = _labelled_identifiers(model, config, log)
     values = _scored(model, config, identifiers)
@@ -217,8 +229,10 @@ def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
 def _labelled_identifiers(
     model: HubModel, config: HubConfig, log: ReadLog
 ) -> tuple[list[FoundIdentifier], list[int]]:
-    """A sample of each corpus, its name before that of the subset, and how often each identifier
-    occurs in the corpus that the model was trained on.
+    """A sample of the identifiers of each corpus, and how often each occurs in the corpus that the
+    model was trained on: 0 for those of the held-out corpus.
+
+    The name of the corpus is put before that of the subset; what was not read goes to the log.
     """
     seen: set[str] = set()
     identifiers: list[FoundIdentifier] = []
@@ -303,7 +317,7 @@ def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
 
 def _sampled(identifiers: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
     """A random sample of each subset, without look-alikes where these are to be left out."""
-    order = np.random.default_rng(config.seed).permutation(len(identifiers))
+    order = np.random.default_rng(config.seed).permutation(len(identifiers))  # of their numbers
     by_subset: dict[str, list[FoundIdentifier]] = {}
     for index in order:
         by_subset.setdefault(identifiers[index].subset, []).append(identifiers[index])
@@ -351,8 +365,17 @@ def _filtered(identifiers: Sequence[FoundIdentifier], config: HubConfig) -> list
 def hub_table(
     scores: Sequence[HubScores], *, draws: int = 200, confidence: float = 0.99
 ) -> pd.DataFrame:
-    """The paper's four models at the places of `PLACES` for `benchmark_evidence`; empty if one is
-    missing.
+    """The paper's four models at the places of `PLACES`, as `benchmark` has its own; shares.
+
+    Args:
+        scores: Models in the order of `PLACES`; those without held-out identifiers or without
+            ReCaLL do not count.
+        draws: Of the bootstraps behind intervals and errors.
+        confidence: Of each interval, in (0, 1).
+
+    Returns:
+        Empty unless there are four, of which "large" and "small" have identifiers of the same
+            subsets.
     """
     attacks = 1 + len(PAPER_ATTACKS)
     complete = [
@@ -374,8 +397,8 @@ def hub_table(
 
 
 def hub_scale(scores: Sequence[HubScores], config: HubConfig) -> tuple[Level, str]:
-    """Level and facts of a run on these models: the paper's scale is all four of them, with
-    ReCaLL.
+    """Level of a run on these models, and its facts in words: "paper's scale" is all four of the
+    paper's models with its settings, anything less is "paper's data".
     """
     counts = ", ".join(f"{len(model.values)} identifiers of {model.model.name}" for model in scores)
     facts = f"{counts}, {config.generated} alternatives each"

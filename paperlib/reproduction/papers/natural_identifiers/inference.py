@@ -52,8 +52,10 @@ class InferenceConfig:
 
 
 def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
-    """p-values of one set per trained group, and of the held-out identifiers, by schedule (Table
-    10).
+    """Table 10: p-values of one set of each trained group, and of the held-out identifiers.
+
+    ``scores`` are of the config's corpus. A row for each set and schedule: columns set and those of
+    `p_value_rows`.
     """
     rows = [
         {"set": name, **row}
@@ -66,7 +68,12 @@ def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFra
 def p_values_by_size(
     config: InferenceConfig, scores: CandidateScores, sizes: Sequence[int], *, draws: int = 5
 ) -> pd.DataFrame:
-    """Quartiles of p-values over random sets of each size (Figure 3)."""
+    """Figure 3: quartiles of p-values over ``draws`` random sets of each size, by the schedule
+    "forward".
+
+    A row for each group (set) and size (identifiers): median, low and high (the quartiles) of the
+    one-sided p-value, and the median of the two-sided one.
+    """
     tested = p_values_of_draws(config, scores, sizes, draws=draws, schedule="forward")
     spread = {
         "median": ("p_value", "median"),
@@ -134,6 +141,15 @@ def rejection_rates(
 ) -> pd.DataFrame:
     """How often each test rejects, with 95 % Clopper-Pearson intervals that take sets as
     independent.
+
+    Args:
+        p_values: A row for each set, with the columns of `p_value_rows`.
+        by: Columns whose values are counted apart.
+        levels: A p-value up to this rejects.
+
+    Returns:
+        A row for each group, test and level: sets and rejected (numbers), and rate, low and high,
+            shares.
     """
     rows: list[dict[str, Any]] = []
     for values, tested in p_values.groupby(list(by), sort=False):

@@ -120,7 +120,7 @@ def natural_split(config: NaturalConfig) -> NaturalSplit:
     subset.
 
     Raises:
-        ValueError: Fewer documents than asked for.
+        ValueError: Fewer documents than asked for, or fewer than 10 identifiers on a side.
     """
     rng = np.random.default_rng(config.seed)
     with_identifiers, without = _pools(config)
@@ -173,8 +173,9 @@ def _pools(config: NaturalConfig) -> tuple[dict[str, list[Document]], dict[str, 
 
 
 def cut(text: str, config: NaturalConfig) -> tuple[str, bool]:
-    """The part of a document around its first identifier, or its beginning, and whether it holds
-    one.
+    """The part of a document around its first identifier, or its beginning, at most
+    ``config.longest`` characters; and whether it holds an identifier of ``config.kinds`` as a
+    whole.
     """
     inside = find_identifiers(text, kinds=config.kinds)
     start = max(0, inside[0].start - config.lead) if inside else 0
@@ -182,8 +183,8 @@ def cut(text: str, config: NaturalConfig) -> tuple[str, bool]:
     # No identifier of any kind is cut in two: a part of one could be taken for one of another kind.
     searched = max(0, start - _AROUND)  # the first character that is searched
     for identifier in find_identifiers(text[searched : end + _AROUND]):
-        first = searched + identifier.start
-        behind = searched + identifier.end
+        first = searched + identifier.start  # its first character in the whole text
+        behind = searched + identifier.end  # the character behind its last
         if first < start < behind:
             start = behind
         if first < end < behind:
@@ -213,7 +214,9 @@ def _in_turn(
 def _sampled(
     identifiers: Sequence[FoundIdentifier], config: NaturalConfig, rng: np.random.Generator
 ) -> list[FoundIdentifier]:
-    """A random sample, with at most ``per_document`` identifiers of each document."""
+    """A random sample of ``config.identifiers`` at most, with at most ``config.per_document`` of
+    each document, in random order.
+    """
     counts = Counter[int]()
     sampled: list[FoundIdentifier] = []
     for index in rng.permutation(len(identifiers)):
@@ -254,7 +257,11 @@ class NarrowTokenizer:
         self.model_max_length = context
 
     def __call__(self, texts: Sequence[str], **options: Any) -> dict[str, Any]:
-        """As the tokenizer; KeyError for a text with a token that is not used."""
+        """What the tokenizer returns for these texts, "input_ids" in the new numbers.
+
+        Raises:
+            KeyError: A text with a token that is not used.
+        """
         encoded = self._tokenizer(list(texts), **options)
         numbered = [[self._number[token] for token in row] for row in encoded["input_ids"]]
         return {**encoded, "input_ids": numbered}
@@ -264,7 +271,8 @@ def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -
     """Rising token ids of the documents of both sides and of all candidates behind their contexts.
 
     A model that knows these alone (`NarrowTokenizer`) is much smaller than one of the tokenizer's
-    whole vocabulary.
+    whole vocabulary. Returns shape (tokens,); raises ValueError for more than ``config.vocabulary``
+    tokens. ``generated`` is the number of alternatives of each identifier.
     """
 
     def compute() -> Mapping[str, Any]:
@@ -343,8 +351,14 @@ def _examples(rows: Sequence[Sequence[int]], window: int) -> list[Sequence[int]]
 
 
 def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int) -> FloatArray:
-    """Train on one side, score both, members first: shape (n, 1 + generated, scores), higher:
-    member.
+    """Train on one side, and score the identifiers of both and their alternatives.
+
+    Returns:
+        Higher for members, shape (n, 1 + generated, scores), members first, and of each the
+            identifier first; NaN in columns of attacks that an identifier was not scored by.
+
+    Raises:
+        ValueError: More tokens than ``config.vocabulary``.
     """
     used = used_tokens(config, split, generated=generated)
     load = cache(lambda: natural_model(config, split, used))
@@ -369,7 +383,9 @@ def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int
 def _pieces(
     split: NaturalSplit, config: NaturalConfig
 ) -> list[tuple[Sequence[FoundIdentifier], Sequence[str]]]:
-    """Identifiers that are scored and stored together, members first, and the attacks on them."""
+    """Identifiers that are scored and stored together, members first, and the names of the attacks
+    on them: the first of each side by all, the others by those that need no prefix.
+    """
     plain = tuple(name for name in _SCORES if name not in PREFIXED)
     pieces: list[tuple[Sequence[FoundIdentifier], Sequence[str]]] = []
     for side in (split.members, split.non_members):
@@ -397,4 +413,5 @@ def _precision(config: NaturalConfig) -> AbstractContextManager[Any]:
 
 
 def _hash(value: Any) -> str:
+    """A checksum of a value, for a key of the cache."""
     return config_hash({"value": value})

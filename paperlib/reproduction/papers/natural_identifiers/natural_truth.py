@@ -33,6 +33,21 @@ def natural_table(
 ) -> pd.DataFrame:
     """Train models of three widths, and one for one pass, on one side; judge the identifiers of
     both.
+
+    Args:
+        config: Corpus, split and training; its width is replaced by each of ``widths``.
+        widths: Of the models "large", "medium" and "small"; "one pass" has that of "medium".
+        generated: Alternatives of each identifier.
+        draws: Of the bootstraps behind intervals and errors.
+        set_size: Identifiers of a set of dataset inference; groups with fewer have no p-value.
+
+    Returns:
+        A row for each model, group of identifiers (subset) and score, with part and kind `ALL`:
+            columns of `judged`, p_value and parameters; then rows of `auc_differences`; then rows
+            of `natural_cells` by part of the corpus and kind. Qualities are shares in [0, 1].
+
+    Raises:
+        ValueError: The corpus has too few documents, or the vocabulary too few tokens.
     """
     split = natural_split(config)
     sizes = zip(("large", "medium", "small"), widths, strict=True)
@@ -46,7 +61,8 @@ def natural_table(
     tables: list[pd.DataFrame] = []
     for name, of_model in configs.items():
         for subset, members in subsets.items():
-            # The number of tokens, which is the last score, is no signal of the test.
+            # The number of tokens, which is the last score, is no signal of the test. Identifiers
+            # that not all attacks were asked about have NaN, and are left out.
             scores = values[name][members][..., :-1]
             scores = scores[np.isfinite(scores).all(axis=(1, 2))][:set_size]
             p_value = math.nan
@@ -107,7 +123,9 @@ def natural_cells(
 def _cell(
     model: str, scores: FloatArray, subset: str, members: np.ndarray, *, draws: int
 ) -> pd.DataFrame:
-    """One row with the quality of the loss on these identifiers; of few the model's name alone."""
+    """One row with the quality of the loss, shares in [0, 1], on the identifiers of a mask
+    ``members``, shape (n,); of fewer than `_FEWEST` the model's name alone.
+    """
     if members.sum() < _FEWEST:
         return pd.DataFrame([{"model": model}])
     row = judged(model, scores[..., :1], {subset: members}, attacks=(_LOSS,), draws=draws)
@@ -115,7 +133,9 @@ def _cell(
 
 
 def _subsets(split: NaturalSplit) -> dict[str, np.ndarray]:
-    """Which scores belong to each group of identifiers that has any."""
+    """By the name of each group that has any identifier, a mask of the identifiers of both sides,
+    members first, shape (n,).
+    """
     identifiers = [*split.members, *split.non_members]
     times = np.array([identifier.occurrences for identifier in identifiers])
     groups = {

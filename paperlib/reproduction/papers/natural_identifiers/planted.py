@@ -171,7 +171,9 @@ def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
 
 
 def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
-    """Weights by name of a model trained on the planted documents, and its tokenizer as JSON."""
+    """Weights by name of a model trained on the planted documents, and "tokenizer", its tokenizer
+    as JSON.
+    """
     # The tokenizer learns from other texts, in which nothing is planted: one that has merged the
     # letters of a member into longer tokens would tell members by their number of tokens, whatever
     # the model knows.
@@ -191,8 +193,17 @@ def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
 def planted_scores(
     config: PlantedConfig, *, generated: int = 127, attacks: Sequence[str] = PAPER_ATTACKS
 ) -> CandidateScores:
-    """Scores of every identifier in context and of its alternatives; `TOKENS` may be the last
-    attack.
+    """Scores of every identifier in context and of its alternatives.
+
+    Args:
+        config: Corpus and model.
+        generated: Alternatives of each identifier.
+        attacks: Names of attacks of `score_candidates`; `TOKENS`, the number of tokens, may be the
+            last.
+
+    Returns:
+        Values of shape (n, 1 + generated, attacks), the identifier first, higher for members;
+            groups are numbers of occurrences, 0 for held-out identifiers.
     """
     corpus = planted(config)
     values = cached_scores(
@@ -220,8 +231,18 @@ def cached_scores(
     prefix: str,
     code: str,
 ) -> FloatArray:
-    """Scores of identifiers and their alternatives, shape (n, 1 + c, attacks), by
-    `cached_arrays`.
+    """Scores of identifiers and their alternatives, the identifier first, higher for members, shape
+    (n, 1 + generated, attacks); kept in the user's cache.
+
+    Args:
+        stage: What the scores depend on beside the arguments below.
+        model_of: Loads model and tokenizer; called only where scores are not in the cache.
+        identifiers: Each with the text before it.
+        generated: Alternatives of each identifier.
+        seed: Of the alternatives.
+        attacks: Names of attacks; `TOKENS` may be the last.
+        prefix: Text that ReCaLL puts in front.
+        code: Name of the module whose code the scores depend on.
     """
 
     def compute() -> Mapping[str, Any]:
@@ -232,7 +253,7 @@ def cached_scores(
             for identifier in identifiers
         ]
         contexts = [identifier.before for identifier in identifiers]
-        asked = [name for name in attacks if name != TOKENS]
+        asked = [name for name in attacks if name != TOKENS]  # the others ask the model
         reads_prefix = any(name.startswith("recall") for name in asked)
         values, _ = score_candidates(
             model,

@@ -46,11 +46,20 @@ class DeltaConfig:
 
 
 def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> float:
-    """Chance that the best auditor finds the true value among its first ``top`` guesses."""
+    """Chance that the best auditor finds the true value among its first ``top`` guesses.
+
+    Args:
+        mechanism: One of `MECHANISMS`.
+        cardinality: Number of values that can be the true one.
+        top: Number of guesses, below the cardinality.
+        epsilon: Of the mechanism, nats.
+
+    Raises:
+        ValueError: An unknown mechanism.
+    """
     check_choice("mechanism", mechanism, MECHANISMS)
-    if (
-        mechanism == "subset selection"
-    ):  # ``top`` values, with the true one as often as epsilon-DP allows
+    if mechanism == "subset selection":
+        # It tells ``top`` values, with the true one among them as often as epsilon-DP allows.
         return float(rank_success_probability(cardinality, epsilon, top=top))
     # Randomized response tells one value; the other places are guesses among the rest.
     first = float(rank_success_probability(cardinality, epsilon))
@@ -58,7 +67,12 @@ def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> 
 
 
 def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
-    """Bound against the number of sets: Figure 4, and the same with the tight bound."""
+    """Bound against the number of sets: Figure 4, and the same with the tight bound.
+
+    Returns:
+        A row for each mechanism, bound, epsilon, cardinality, top and number of sets, with the
+            columns of `_outcomes`; bounds in nats.
+    """
     sizes = np.geomspace(10, config.largest_sets, config.points).round().astype(int)
     grid = np.unique(sizes).tolist()
     bounds: tuple[RankBound, ...] = ("paper", "tight")
@@ -88,14 +102,17 @@ def _outcomes(
     sets: int,
     confidence: float,
 ) -> dict[str, float]:
-    """Mean, 5 % and 95 % quantiles of the bound, and the probability that it exceeds epsilon, over
-    all numbers of hits but those in tails of 1e-12.
+    """Mean, 5 % and 95 % quantiles of the bound, nats, and the probability that it exceeds epsilon,
+    over all numbers of hits but those in tails of 1e-12.
 
     Args:
+        mechanism: One of `MECHANISMS`.
+        bound: "paper" (Theorem 2) or "tight".
         epsilon: Of the mechanism, nats.
         cardinality: Candidates of a set.
         top: Ranks, from 1 on, that count as a hit.
         sets: Number of sets that are judged.
+        confidence: Of the bound, in (0, 1).
     """
     chance = success_rate(mechanism, cardinality, top, epsilon)
     low = int(binom.ppf(1e-12, sets, chance))
@@ -113,7 +130,11 @@ def _outcomes(
 
 
 def limits(config: RandomizedResponseConfig) -> pd.DataFrame:
-    """What each bound shows with infinitely many sets: the true epsilon where it is tight."""
+    """What each bound shows with infinitely many sets, nats: the true epsilon where it is tight.
+
+    A row for each epsilon, pair of cardinality and top, and mechanism, with its success rate and
+    the columns "paper" and "tight".
+    """
     settings = itertools.product(config.epsilons, config.curves, MECHANISMS)
     table = pd.DataFrame(
         [
@@ -123,13 +144,18 @@ def limits(config: RandomizedResponseConfig) -> pd.DataFrame:
         columns=["epsilon", "cardinality", "top", "mechanism", "success_rate"],
     )
     rate, c, r = (table[name] for name in ("success_rate", "cardinality", "top"))
+    # With infinitely many sets the share of hits is the success rate. Each bound is then the
+    # epsilon at which the rate that it allows, of e^epsilon = x, is this one: for Theorem 2
+    # r x / (x + c - 1), and r x / (r x + c - r) for the tight one.
     paper = rate * (c - 1) / (r - rate)
     tight = rate * (c - r) / (r * (1 - rate))
     return table.assign(paper=np.log(paper), tight=np.log(tight))
 
 
 def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
-    """The bound of one audit with the expected number of hits, as delta grows."""
+    """The bound, nats, of one audit with the expected number of hits, as delta grows: a row for
+    each cardinality, delta term and delta.
+    """
     rows = [
         (c, term, delta, _expected_hits(config, c), _bound(config, c, term, delta))
         for c, term, delta in itertools.product(config.cardinalities, DELTA_TERMS, config.deltas)

@@ -69,7 +69,13 @@ class Census:
     def by_kind(
         self, column: str = "matches", *, kinds: Sequence[str] = PAPER_KINDS
     ) -> pd.DataFrame:
-        """Identifiers by subset and kind as in Table 2: all "matches", or "different" ones."""
+        """Identifiers as in Table 2: a row for each subset, those with most first, and a column
+        with the number of each kind, behind their "total".
+
+        Args:
+            column: "matches" counts every place, "different" a value once in a subset.
+            kinds: Names of the kinds.
+        """
         valid = self.counts[self.counts["valid"] & self.counts["kind"].isin(kinds)]
         table = valid.pivot_table(column, "subset", "kind", "sum", fill_value=0)
         table = table.reindex(index=self.read["subset"], columns=list(kinds), fill_value=0)
@@ -89,10 +95,19 @@ def take_census(
     engine: str | None = None,
     workers: int = 0,
 ) -> Census:
-    """Count identifiers of corpora (names, files or folders, as for `corpus_files`).
+    """Count the identifiers of corpora.
 
-    Counts are kept in ``folder``: a run that was stopped goes on, and a changed file is counted
-    again. No file, an unknown kind and an unknown engine are ValueErrors.
+    Args:
+        corpora: Names, files or folders, as for `corpus_files`.
+        folder: Where counts are kept: a run that was stopped goes on, and a changed file is counted
+            again.
+        kinds: Names of the kinds; None takes all.
+        reading: How files are read.
+        engine: Of the scan; None takes the fastest that is installed.
+        workers: Processes; 0 counts in this one.
+
+    Raises:
+        ValueError: No file, an unknown kind, or an unknown engine.
     """
     names = tuple(kind.name for kind in checked_kinds(kinds))
     engine = engine or default_engine()
@@ -129,7 +144,7 @@ def count_units(units: Sequence[CensusUnit]) -> list[dict[str, Any]]:
 
 
 def count_unit(unit: CensusUnit) -> dict[str, Any]:
-    """Counts of one unit, as arrays: of identifiers, of what was read, and of what was skipped."""
+    """Counts of one unit, as the arrays of `_UnitCounts.arrays` and of `_skipped_arrays`."""
     counts = _UnitCounts()
     log = ReadLog()
     scanner = Scanner(checked_kinds(unit.kinds), unit.engine)
@@ -169,8 +184,11 @@ class _UnitCounts:
         self._values.setdefault(key, set()).add(int.from_bytes(digest))
 
     def arrays(self) -> dict[str, Any]:
-        """Matches and different values by key, all values one after the other, and what was
-        read.
+        """The counts as arrays, for the cache, a place for each of k keys in their order.
+
+        "subset", "kind", "form", "matches" and "different" (numbers of places and of values), shape
+        (k,); "values", the hashed values of all keys one after the other, sorted within each;
+        "read_subset", (s,), and "read", (s, 3): documents, characters and bytes of each subset.
         """
         keys = sorted(self._matches)
         subsets = sorted(self._read)
@@ -187,7 +205,9 @@ class _UnitCounts:
 
 
 def _skipped_arrays(log: ReadLog) -> dict[str, Any]:
-    """What was not read: the fields of _SKIPPED."""
+    """What was not read, as arrays with a place for each reason: "reason", "number" (how often) and
+    "example".
+    """
     reasons = sorted(log.counts)
     return {
         "reason": _texts(reasons),
@@ -206,7 +226,7 @@ _Counts = dict[_Key, tuple[int, Any]]
 
 
 def _census(results: Iterable[dict[str, Any]]) -> Census:
-    """The counts of all units together."""
+    """The counts of all units together, from their arrays of `count_unit`."""
     counts: _Counts = {}
     read: list[pd.DataFrame] = []
     skipped: list[pd.DataFrame] = []
@@ -216,7 +236,7 @@ def _census(results: Iterable[dict[str, Any]]) -> Census:
         sizes = pd.DataFrame(result["read"], columns=list(_READ))
         read.append(sizes.assign(subset=result["read_subset"]))
         skipped.append(pd.DataFrame({name: result[name] for name in _SKIPPED}))
-    totals: _Counts = {}
+    totals: _Counts = {}  # with "" in the place of the subset
     for (_, kind, form), (matches, values) in counts.items():
         _add(totals, ("", kind, form), matches, values)
     by_reason = pd.concat(skipped).groupby("reason").agg({"number": "sum", "example": "min"})
@@ -229,7 +249,7 @@ def _census(results: Iterable[dict[str, Any]]) -> Census:
 
 
 def _rows(result: dict[str, Any]) -> Iterator[tuple[_Key, int, Any]]:
-    """Key, number of matches and sorted values, as `count_unit` put them into arrays."""
+    """Key, number of matches and sorted hashed values of each key in the arrays of `count_unit`."""
     ends = np.cumsum(result["different"])
     subsets, kinds, forms, matches = (result[name].tolist() for name in (*_KEY, "matches"))
     for index, count in enumerate(matches):

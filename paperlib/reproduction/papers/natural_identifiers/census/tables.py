@@ -63,8 +63,10 @@ def beside_the_paper(by_subset: pd.DataFrame) -> pd.DataFrame:
 
 
 def kind_shares(filtered: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
-    """Percent of the identifiers that are of each of the paper's kinds: columns kind, here,
-    paper.
+    """Percent of the identifiers that are of each of the paper's kinds: columns kind, here, paper.
+
+    ``filtered`` has rows of `filtered_census`; ``subsets``, names of `PILE_SUBSETS`, choose those
+    of the paper.
     """
     kinds = list(PAPER_KINDS)
     printed = paper_census()
@@ -76,7 +78,11 @@ def kind_shares(filtered: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
 
 
 def look_alikes_by_kind(totals: pd.DataFrame) -> pd.DataFrame:
-    """One row per kind: kind, identifiers and look_alikes (different values), why."""
+    """One row per kind: kind, identifiers and look_alikes (numbers of different values), and why:
+    each reason for which values are only look-alikes, with their number.
+
+    ``totals`` are `Census.totals`.
+    """
     rows: list[dict[str, Any]] = []
     for kind, forms in totals.groupby("kind", sort=False):
         valid = forms["valid"].astype(bool)
@@ -94,8 +100,8 @@ def look_alikes_by_kind(totals: pd.DataFrame) -> pd.DataFrame:
 
 
 def census_by_subset(census: Census) -> pd.DataFrame:
-    """One row per subset: its size, different identifiers of the paper's kinds, and of all
-    others.
+    """One row per subset: documents and characters, matches (places of identifiers of all kinds),
+    and numbers of different identifiers: total and each of the paper's kinds, and other_kinds.
 
     Raises:
         ValueError: A census that could read no document; the message names the reasons.
@@ -117,8 +123,13 @@ def census_by_subset(census: Census) -> pd.DataFrame:
 def plain_counts(
     files: Iterable[CorpusFile], *, characters: int, reading: Reading | None = None
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Matches of each kind in the first characters, look-alikes included: ours, and by plain
-    expressions.
+    """Matches of each kind in the first characters of files, look-alikes included: ours, and those
+    of plain regular expressions, each by kind.
+
+    Args:
+        files: Read one after the other.
+        characters: Reading ends with the piece of a file that reaches so many.
+        reading: How files are read; None reads as `Reading` does by itself.
     """
     ours = dict.fromkeys(_PLAIN, 0)
     plain = dict.fromkeys(_PLAIN, 0)
@@ -143,8 +154,10 @@ def plain_counts(
 def sample_identifiers(
     files: Iterable[CorpusFile], *, per_kind: int, reading: Reading | None = None, seed: int = 0
 ) -> list[Identifier]:
-    """A random sample of the different identifiers, so many of each kind at most; places mean
-    nothing.
+    """A random sample of the different identifiers of files, at most ``per_kind`` of each kind.
+
+    Each stands for all its places: its start is 0, and its end its length. ``reading`` says how
+    files are read; None reads as `Reading` does by itself.
     """
     rng = np.random.default_rng(seed)
     sample: list[Identifier] = []
@@ -159,7 +172,7 @@ def sample_identifiers(
 
 
 def _different_values(files: Iterable[CorpusFile], reading: Reading | None) -> dict[str, list[str]]:
-    """The different identifiers by kind, each in its first spelling."""
+    """The different identifiers by kind, each in the spelling in which it comes first."""
     spellings: dict[str, dict[str, str]] = {name: {} for name in KINDS}
     scanner = Scanner(checked_kinds(None))
     for file in files:
@@ -175,9 +188,13 @@ def _different_values(files: Iterable[CorpusFile], reading: Reading | None) -> d
 def census_speed(
     files: Sequence[CorpusFile], *, megabytes: float = 50.0, reading: Reading | None = None
 ) -> pd.DataFrame:
-    """Megabytes of text per second of one core: unpacking and parsing, scanning, and both."""
+    """How fast one core takes a census of the first ``megabytes`` of files.
+
+    A row for each step, "read, unpack and parse", "scan for all kinds" and "both": megabytes of
+    text, seconds of the processor, and megabytes per second.
+    """
     held: list[bytes] = []
-    size = 0
+    size = 0  # bytes
     # This pass fills the disk's cache.
     for piece in _pieces(files, reading):
         held.append(piece.data)
@@ -237,7 +254,7 @@ def pile_identifiers(
     paper's check of addresses admits it), site (of a web address around it; may be empty), kept.
     """
     occurrences, others = _pile_occurrences(documents)
-    values = list(dict.fromkeys(occurrences["identifier"]))
+    values = list(dict.fromkeys(occurrences["identifier"]))  # each once, in their order
     kept: set[Identifier] = set()
     if values:
         judged = _with_company(values, others, company, np.random.default_rng(seed))
@@ -287,7 +304,9 @@ def _site_before(text: str, start: int) -> str:
 def _with_company(
     values: Sequence[Identifier], others: set[Identifier], company: int, rng: np.random.Generator
 ) -> list[Identifier]:
-    """The values that the paper admits, each kind followed by a random sample of the others."""
+    """The values that the paper admits, each kind followed by a random sample of at most
+    ``company`` of the ``others`` of this kind that are not among them.
+    """
     together: list[Identifier] = []
     outside = others - set(values)
     for kind in PAPER_KINDS:
@@ -344,8 +363,8 @@ def _printed(subset: str) -> dict[str, int]:
 
 
 def counts_by_kind(occurrences: pd.DataFrame) -> pd.DataFrame:
-    """Counts by subset and kind beside the paper's for the same subset, each under several
-    readings.
+    """Counts by subset and kind under the several readings of `_readings`, beside the paper's for
+    the same subset; no row where both sides have none.
     """
     rows: list[dict[str, Any]] = []
     for subset in sorted(set(occurrences["subset"])):
@@ -360,7 +379,12 @@ def counts_by_kind(occurrences: pd.DataFrame) -> pd.DataFrame:
 
 
 def _readings(occurrences: pd.DataFrame) -> dict[str, int]:
-    """How many identifiers the occurrences of one kind are, by what may be counted."""
+    """How many identifiers the occurrences of one kind are, by what may be counted.
+
+    "matches": places. "different": values. "erc55": values that the paper admits, of addresses by
+    their case. "outside_addresses": those of them with no place inside a web address. "documents":
+    documents with any. "filtered": values that the paper admits and its filters keep.
+    """
     by_value = occurrences.assign(inside=occurrences["site"] != "").groupby(["kind", "value"])
     values = by_value[["erc55", "kept", "inside"]].max().astype(bool)
     return {
@@ -384,8 +408,18 @@ def sites(occurrences: pd.DataFrame, subset: str) -> pd.DataFrame:
 def rates(
     occurrences: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Identifiers that the paper admits per million documents, ours before the filters and the
-    paper's.
+    """Different identifiers that the paper admits per million documents, ours before the filters
+    and the paper's.
+
+    Args:
+        occurrences: Rows of `pile_identifiers`.
+        read: Subset and its number of documents that were read.
+        confidence: Of the intervals (low, high), in (0, 1).
+
+    Returns:
+        A row for each subset whose size the Pile's authors state: numbers of documents and
+            identifiers, and rates per million, ours with their interval, the paper's, and their
+            ratio, NaN where the paper has no identifier.
     """
     # The interval is exact for a Poisson number: identifiers count as independent. The paper's
     # documents are the thousandth part of each subset, by the sizes that the Pile's authors state
