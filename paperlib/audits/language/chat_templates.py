@@ -104,7 +104,9 @@ class ChatTemplate:
         return LearnedText(text=text, stretches=((len(prompt), len(text)),))
 
     def _learned_marks(self, messages: list[dict[str, Any]], tools: Any) -> LearnedText:
-        """Messages with the stretches of tokens that the template marks as generated."""
+        """Messages as text, with the stretches, from one character to before another, of tokens
+        that the template marks as generated; a ValueError where it marks none.
+        """
         text = self._rendered(messages, tools)
         output = self._applied(
             messages,
@@ -127,7 +129,13 @@ class ChatTemplate:
     def _learned_turns(
         self, messages: list[dict[str, Any]], turns: "Sequence[_Turn]", tools: Any
     ) -> LearnedText:
-        """Messages with the stretches that the template adds for some of them."""
+        """Messages as text, with the stretch, from one character to before another, that the
+        template adds for each of the turns behind the earlier messages and the start of an answer.
+
+        Raises:
+            ValueError: No turn, or a template that writes the earlier messages differently once
+                later ones follow, so that no stretch can be told.
+        """
         text = self._rendered(messages, tools)
         stretches: list[tuple[int, int]] = []
         for turn in turns:
@@ -150,15 +158,17 @@ class ChatTemplate:
         return _MARK.search(self._tokenizer.get_chat_template(None, tools)) is not None
 
     def _rendered(self, messages: list[dict[str, Any]], tools: Any, **options: Any) -> str:
-        """Messages as the tokenizer writes them; without options, without a start of the next
-        answer.
+        """Messages as the tokenizer writes them; the option ``add_generation_prompt`` adds the
+        start of the next answer. A ValueError where the template refuses, or multiplies a text.
         """
         text = str(self._applied(messages, tools, tokenize=False, **options))
         self._check_length(text, messages, tools)
         return text
 
     def _check_length(self, text: str, messages: list[dict[str, Any]], tools: Any) -> None:
-        """Refuse a text far longer than what is written and the template, once for each message."""
+        """Refuse (ValueError) a text far longer than its messages and tools, written 16 times, and
+        the template, once for each message.
+        """
         template = self._tokenizer.get_chat_template(None, tools)
         read = len(json.dumps([messages, tools], default=str))
         allowed = _TIMES_WRITTEN * read + (len(messages) + 1) * (len(template) + _OF_ITS_OWN)
@@ -169,7 +179,9 @@ class ChatTemplate:
             )
 
     def _applied(self, messages: list[dict[str, Any]], tools: Any, **options: Any) -> Any:
-        """What the tokenizer makes of messages by its template, with its options."""
+        """What the tokenizer's ``apply_chat_template`` makes of messages, with its options; a
+        ValueError where the template refuses them, or takes too much memory or time.
+        """
         from jinja2 import TemplateError
 
         self._check_template()
@@ -202,7 +214,7 @@ class ChatTemplate:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        """The model's tokenizer."""
+        """The model's tokenizer, loaded where none was given; a ValueError where there is none."""
         from transformers import AutoTokenizer
 
         from paperlib.models.folders import check_model_folder
@@ -302,7 +314,9 @@ def written_sides(
 
 
 def _whole_text(template: ChatTemplate, row: Any, name: str) -> Any:
-    """A chat as text, anything else as it is; ``name`` begins an error's message."""
+    """A chat as text, anything else as it is; a ValueError, which begins with ``name``, for a chat
+    that cannot be written.
+    """
     if not isinstance(row, Mapping):
         return row
     chat: Mapping[str, Any] = row
@@ -315,7 +329,9 @@ def _whole_text(template: ChatTemplate, row: Any, name: str) -> Any:
 
 
 def _learned_text(template: ChatTemplate, row: Any, name: str) -> LearnedText:
-    """A chat with what training took its loss from; ``name`` begins an error's message."""
+    """A chat as text with what training took its loss from; a ValueError, which begins with
+    ``name``, where it cannot be written or is no chat.
+    """
     if isinstance(row, LearnedText):
         return row
     chat: Mapping[str, Any] = row if isinstance(row, Mapping) else {}

@@ -114,8 +114,9 @@ class ChatEndpoint:
         return self._answer(urllib.request.Request(self.url, data, headers))
 
     def _answer(self, request: urllib.request.Request) -> str:
-        """The answer to a request, which is sent again, with longer and longer pauses, while it
-        fails for a reason that may pass.
+        """The answer to a request, which is sent up to six times while it fails for a reason that
+        may pass, after pauses of 1, 2, 4 ... seconds, or of what the server asks; else a
+        ValueError.
         """
         opener = limited_opener(local=urlsplit(self.url).hostname in _LOCAL)
         reason = ""
@@ -132,7 +133,12 @@ class ChatEndpoint:
     def _answer_once(
         self, opener: urllib.request.OpenerDirector, request: urllib.request.Request
     ) -> str:
-        """The answer to one attempt; `_TryAgain` where another one may succeed."""
+        """The answer to one attempt.
+
+        Raises:
+            _TryAgain: None came, for a reason that may pass.
+            ValueError: The server refuses, or its answer is too long.
+        """
         try:
             return self._sent(opener, request)
         except ReplyTooLong:
@@ -145,7 +151,13 @@ class ChatEndpoint:
             raise _TryAgain("no connection") from None
 
     def _sent(self, opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> str:
-        """The answer to a request, without the key; a ValueError where the server refuses it."""
+        """The answer to a request, without the key.
+
+        Raises:
+            ValueError: The server refuses the request.
+            _TryAgain: It may answer later: states 408, 409, 429 and from 500 on, or an answer of
+                another interface.
+        """
         try:
             with opener.open(request, timeout=LONGEST) as reply:
                 content = reply.read(MOST_BYTES)
@@ -168,7 +180,9 @@ class ChatEndpoint:
 
 
 def _text_in(content: bytes) -> str:
-    """The text of the first choice of an answer; empty where a model refuses."""
+    """The text of the first choice of an answer in JSON; empty where a model refuses; `_TryAgain`
+    for an answer without one.
+    """
     try:
         choice = json.loads(content)["choices"][0]
         text = choice["message"]["content"] if "message" in choice else choice["text"]
@@ -178,7 +192,9 @@ def _text_in(content: bytes) -> str:
 
 
 def _asked_wait(retry_after: str) -> float:
-    """Seconds to wait by a header that holds them, or a date; 0 if it holds neither."""
+    """Seconds to wait by a header Retry-After, which holds them, or a date; 0 if it holds neither,
+    or a date that is over.
+    """
     with suppress(ValueError):
         seconds = parsedate_to_datetime(retry_after).timestamp() - time.time() + 1
         retry_after = f"{seconds:.0f}"

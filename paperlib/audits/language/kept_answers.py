@@ -80,7 +80,7 @@ class KeptAnswers:
             yield complete
 
     def _all_keys(self, prompts: Sequence[str]) -> set[str]:
-        """A key for each prompt and each time that it is asked."""
+        """A key for each prompt and each time that it is asked, the second time another one."""
         times: Counter[str] = Counter()
         keys: set[str] = set()
         for prompt in prompts:
@@ -93,7 +93,12 @@ class KeptAnswers:
         return config_hash({**self._settings, "prompt": prompt, "try": number})[:16]
 
     def _read(self) -> None:
-        """Read the file, if there is one."""
+        """Take the answers of the file, if there is one, and what its first line says; a part of a
+        line at its end, as a killed run leaves it, is not read.
+
+        Raises:
+            ValueError: A file of something else, of other settings or prompts, or changed.
+        """
         if not self._path.exists():
             return
         data = self._path.read_bytes()
@@ -112,7 +117,9 @@ class KeptAnswers:
             self._add(line, number)
 
     def _add(self, line: Any, number: int) -> None:
-        """Take the answer of a line of the file, by its ``number``."""
+        """Take the answer of a line of the file; a ValueError where it is none of this run, or was
+        changed. ``number`` counts lines from 1.
+        """
         key = line.get("prompt") if isinstance(line, dict) else None
         if key not in self._keys or line != _line(key, line.get("answer")):
             raise ValueError(
@@ -126,7 +133,12 @@ class KeptAnswers:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the file, which no other run then adds to."""
+        """Within, no other run adds to the file.
+
+        Raises:
+            ValueError: Another run holds it for two seconds or more.
+            OutputError: The file beside it that says so cannot be written.
+        """
         path = self._path.with_name(f"{self._path.name}.lease")
         held = SoftFileLease(path, lease_duration=120.0, timeout=_ANOTHER_RUN)
         try:
@@ -145,7 +157,9 @@ class KeptAnswers:
             held.release()
 
     def _keep(self, key: str, answer: str) -> None:
-        """Add an answer to the file, whose first line is written with the first answer."""
+        """Add an answer to the file, whose first line is written with the first answer; an
+        OutputError where that fails, such as on a full disk.
+        """
         text = json.dumps(_line(key, answer)) + "\n"
         if not self._path.exists():
             write_text(self._path, json.dumps(self.first) + "\n" + text)

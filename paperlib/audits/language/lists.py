@@ -31,12 +31,16 @@ class CorpusLists:
     """
 
     def __init__(self) -> None:
+        # By kind, logarithms of e-values, shape (ways to cut, directions, shares of sorted lists).
         self._logs = defaultdict[str, np.ndarray](lambda: np.zeros((2, 2, _SHARES.size)))
-        self._listed = defaultdict[str, set[str]](set)
+        self._listed = defaultdict[str, set[str]](set)  # by kind, keys of all values in lists
+        # By kind and way, keys of the values that were weighed: a copy of a list says nothing more.
         self._seen = defaultdict[tuple[str, int], set[str]](set)
 
     def add(self, text: str, identifiers: Sequence[tuple[Identifier, str]]) -> None:
-        """The identifiers of a document in their order, each with a key that equal values share."""
+        """Take the identifiers of a document, in the order in which they stand in ``text``, each
+        with a key that equal values share.
+        """
         for kind in {identifier.kind for identifier, _ in identifiers}:
             of_kind = [(value, key) for value, key in identifiers if value.kind == kind]
             self._add_kind(kind, text, of_kind)
@@ -53,11 +57,16 @@ class CorpusLists:
                 self._weigh(kind, way, listed)
 
     def _weigh(self, kind: str, way: int, listed: Mapping[str, str]) -> None:
-        """Add the evidence of one list, from key to value, that lists of this kind are sorted."""
+        """Add the evidence of one list that lists of this kind are sorted.
+
+        Args:
+            kind: Of its identifiers, such as "uuid".
+            way: Number, 0 or 1, of the way in which the document was cut into lists.
+            listed: Its values in their order, by their keys.
+        """
         if len(listed) < 2:
             return
         self._listed[kind] |= set(listed)
-        # A copy of a list says nothing more.
         new = {key: value for key, value in listed.items() if key not in self._seen[kind, way]}
         self._seen[kind, way] |= set(listed)
         forms = defaultdict[str, list[str]](list)  # values of one form are drawn alike
@@ -65,6 +74,8 @@ class CorpusLists:
             # Without a time, or a word in front.
             start = 19 if kind == "uuid" and value[14] == "7" else value.rfind(" ") + 1
             forms[KINDS[kind].check(value).name].append(KINDS[kind].key(value[start:]))
+        # A share s of sorted lists multiplies the e-value by (1 - s) + s n! if the list is sorted,
+        # of n values, else by 1 - s.
         for values in forms.values():
             ascending = sorted(values)
             is_sorted = [[values == ascending], [values == ascending[::-1]]]
@@ -73,7 +84,9 @@ class CorpusLists:
 
     @property
     def e_values(self) -> dict[str, float]:
-        """By kind with lists, the logarithm of the e-value against random order."""
+        """By kind with lists, the natural logarithm of the e-value against random order: the mean
+        over ways, directions and shares.
+        """
         return {
             kind: float(np.logaddexp.reduce(logs, axis=None)) - log(logs.size)
             for kind, logs in self._logs.items()

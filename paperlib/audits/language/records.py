@@ -89,10 +89,17 @@ def read_records(
 def _field(
     rows: list[dict[str, Any]], named_field: str, usual: str, *, partly_is_error: bool
 ) -> list[Any] | None:
-    """The values of the field that was named, or of the usual one; None where no record needs it.
+    """The values of a field, one for each record; None where none was named and no record, or not
+    every one, has the usual field.
 
-    A record without the field that was named is an error; so is one without the usual field where
-    others have it and ``partly_is_error``.
+    Args:
+        named_field: The field that somebody named; "" for the usual one.
+        partly_is_error: Whether it is an error that some records have the usual field and some do
+            not.
+
+    Raises:
+        ValueError: A record without the field that was named, or such a usual one; it names the
+            row, from 1.
     """
     field = named_field or usual
     values = [row.get(field) for row in rows]
@@ -109,8 +116,11 @@ def chat_documents(
     corpus: str, template: ChatTemplate, *, on: On = "all"
 ) -> list[str] | list[LearnedText] | None:
     """The chats of a file of JSON lines as texts, which are held in memory, on completions with
-    what training took its loss from; None where the first line holds no chat, or the corpus is
-    anything else.
+    what training took its loss from; None where the first line holds no chat, or ``corpus`` is not
+    the path of such a file.
+
+    Raises:
+        ValueError: A chat that the template cannot write, or a row without one.
     """
     name = corpus.lower()
     if not Path(corpus).is_file() or not name.removesuffix(".gz").endswith(_JSON):
@@ -152,7 +162,11 @@ def check_fields(
 
 
 def _row(line: str, number: int, text_field: str, suffix: str) -> dict[str, Any]:
-    """The record in a line."""
+    """The record in a line, by field: the JSON of a row, or the line itself as ``text_field``.
+
+    ``number`` is that of the row, from 1, for errors; a ``suffix`` such as ".jsonl" says what the
+    line is.
+    """
     return json_row(line, number) if suffix in _JSON else {text_field: line}
 
 
@@ -169,8 +183,11 @@ def _single_values(row: Mapping[str, Any], text_field: str) -> dict[str, Any]:
 def _written(
     row: dict[str, Any], number: int, text_field: str, template: ChatTemplate | None, on: On
 ) -> tuple[dict[str, Any], LearnedText | None]:
-    """A record with its chat as text, and on completions with what training took its loss from; an
-    error names the row.
+    """A record with its chat, if it holds one, as text in ``text_field``; and on completions that
+    text with what training took its loss from, else None. Without a template it stays as it is.
+
+    Raises:
+        ValueError: A chat that cannot be written; it names the row, ``number`` from 1.
     """
     if template is None:
         return row, None
@@ -189,7 +206,9 @@ def _written(
 
 
 def _check_text(row: dict[str, Any], number: int, text_field: str) -> None:
-    """Refuse a record without text, and one that is empty or cannot be written as UTF-8."""
+    """Refuse (ValueError) a record, row ``number`` from 1, without text in ``text_field``, and one
+    whose text is empty or cannot be written as UTF-8.
+    """
     if not isinstance(row.get(text_field), str):
         raise ValueError(
             f"row {number} has no text {text_field!r}, only {[*row]}; name one with --text-field"

@@ -131,13 +131,17 @@ def without_key(text: str, key: str) -> str:
 
 @lru_cache
 def _forms(key: str) -> re.Pattern[str]:
-    """The forms of a key that `without_key` looks for."""
+    """The pattern of all forms of a key in a text: spelled as it is, in reverse order, as
+    hexadecimal digits or as Base64; of a short key, the key as a word of its own.
+    """
     if len(key) < _SHORT:
         return re.compile(rf"(?<![0-9A-Za-z]){re.escape(key)}(?![0-9A-Za-z])", re.IGNORECASE)
     forms = [_spelled(key), _spelled(key[::-1]), key.encode().hex()]
-    for before in range(3):  # bytes before the key in the first group of three
+    # Base64 writes three bytes as four characters, so that a key looks different by how many bytes
+    # of its first group of three stand before it.
+    for before in range(3):
         padded = base64.b64encode(bytes(before) + key.encode()).decode().rstrip("=")
-        # The outer characters also depend on the bytes around the key.
+        # A character holds six bits: the outer ones also depend on the bytes around the key.
         forms.append(re.escape(padded[(8 * before + 5) // 6 : -1]))
     return re.compile("|".join(forms), re.IGNORECASE)
 

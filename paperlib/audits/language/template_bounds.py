@@ -36,11 +36,13 @@ def bounded() -> Generator[None]:
 
 @contextmanager
 def _bounded_memory() -> Generator[None]:
-    """A limit on the memory that the process asks for, above what it has now."""
+    """Within, the process may ask for `MEMORY` bytes above what it has now, or for less where a
+    limit of the system is lower; afterwards the limit is as it was.
+    """
     try:
         import resource
 
-        pages = int(_SIZES.read_text("ascii").split()[0])
+        pages = int(_SIZES.read_text("ascii").split()[0])  # of the address space, now
     except (ImportError, OSError):
         yield
         return

@@ -45,7 +45,7 @@ def order_features(tokens: Sequence[Sequence[Hashable]]) -> Any:
 
 
 def frame_tokens(tokens: Sequence[Sequence[Hashable]]) -> frozenset[Hashable]:
-    """The commonest of the tokens that at least half of the texts have."""
+    """The tokens that at least half of the texts have, the 24 commonest at most."""
     counts = Counter[Hashable]()
     for text in tokens:
         counts.update(list(dict.fromkeys(text)))
@@ -70,7 +70,9 @@ def _edges(text: Sequence[Hashable]) -> list[str]:
 
 
 def _frame(text: Sequence[Hashable], frame: frozenset[Hashable]) -> list[str]:
-    """The order of a text's tokens that most texts have: neighbours, threes, and which is first."""
+    """The order of those tokens of a text that are in ``frame``, as names of features: neighbours
+    and threes among these alone, and which of two comes first.
+    """
     common = [token for token in text if token in frame]
     twos = [f"next {first} {second}" for first, second in pairwise(common)]
     threes = [
