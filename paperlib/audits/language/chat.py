@@ -102,8 +102,8 @@ def chat_questions(
 
 
 def _checked_names(kinds: Sequence[str] | None) -> set[str]:
-    """Names of the kinds, all where none are named; a ValueError for one whose parts follow from
-    each other.
+    """Names of the ``kinds``, of all of `CHAT_KINDS` for None; a ValueError for an unknown one, and
+    for one whose parts follow from each other.
     """
     names = {kind.name for kind in checked_kinds(kinds or CHAT_KINDS)}
     other = sorted(names - set(CHAT_KINDS))
@@ -124,12 +124,14 @@ def _sample(identifiers: list[FoundIdentifier], limit: int, seed: int) -> list[F
 
 
 def _question(identifier: FoundIdentifier, shown: int, log: ReadLog) -> ChatQuestion | None:
-    """The question on an identifier, or None where none is fair."""
+    """The question on an identifier, of which ``shown`` digits are sent, fewer of a short one; None
+    where something else tells of the answer, which ``log`` counts with the reason.
+    """
     value = identifier.value
     start = _first_digit(identifier)
     indices = [index for index in range(start, len(value)) if value[index] != "-"]
     digits = "".join(value[index] for index in indices).lower()
-    first = min(shown, max(0, len(digits) - COMPARED))
+    first = min(shown, max(0, len(digits) - COMPARED))  # of the digits that are asked for
     reason = _unfair(identifier, digits, first)
     if reason is not None:
         log.add(words.LEFT_OUT[reason], value)
@@ -153,7 +155,9 @@ def _first_digit(identifier: FoundIdentifier) -> int:
 
 
 def _unfair(identifier: FoundIdentifier, digits: str, first: int) -> words.Unfair | None:
-    """Why something else tells of the digits from ``first`` on; None where nothing does."""
+    """Why something else tells of an identifier's digits from number ``first`` on; None where
+    nothing does. ``digits`` are all of them, in small letters.
+    """
     if identifier.occurrences > 1:
         return "repeated"
     if casing(identifier.value[_first_digit(identifier) :]) == "mixed":
@@ -168,17 +172,22 @@ def _unfair(identifier: FoundIdentifier, digits: str, first: int) -> words.Unfai
 
 
 def _possible_answers(digits: str, first: int) -> int:
-    """The number of `ChatQuestion.values` for the digits from ``first`` on."""
-    choices = [16] * len(digits)
-    if uuid_version(digits):
+    """A number n such that no answer, the digits from number ``first`` on, has a chance above 1 / n
+    before the model is asked.
+    """
+    choices = [16] * len(digits)  # of each digit
+    if uuid_version(digits):  # the version is known, and of the variant two bits
         choices[12] = 1
         choices[16] = 4
     return math.prod(choices[first : first + COMPARED]) // _KEPT
 
 
 def guess(question: ChatQuestion, text: str | None) -> str:
-    """The digits that an answer gives for a question, found without a look at the right ones; ""
-    for none.
+    """The digits that a ``text``, a model's answer, gives for a question, found without a look at
+    the right ones; "" where it gives none, as it does for None.
+
+    It is the first run of hexadecimal digits that is long enough, less the digits that were shown;
+    a word, such as "defaced", and a quotation of the prompt are passed over.
     """
     size = len(question.answer)
     text = text or ""
@@ -354,8 +363,9 @@ def audit_chat(
 def _right_digits(
     questions: Sequence[ChatQuestion], complete: Callable[[str], str | None], tries: int
 ) -> tuple[IntArray, IntArray, int]:
-    """Leading digits right in the best of the answers to each question, the same for digits drawn
-    anew, shape (questions,) each, and the number of questions whose answers hold digits.
+    """For each question the leading digits that are right in the best of its ``tries`` answers, and
+    the same for digits drawn anew, shape (questions,) each; and the number of questions of which
+    some answer holds digits. ``complete`` takes a prompt to an answer.
     """
     rng = np.random.default_rng(0)
     right: list[int] = []
@@ -371,7 +381,7 @@ def _right_digits(
 
 
 def _leading(guessed: str, digits: str) -> int:
-    """Leading digits of a guess that are right."""
+    """The number of leading digits of a guess that are those of ``digits``."""
     return max(count for count in range(len(digits) + 1) if guessed[:count] == digits[:count])
 
 
@@ -379,12 +389,14 @@ def _leading(guessed: str, digits: str) -> int:
 class _Levels:
     """What numbers of hits show: question i has no answer of a chance above 1 / ``sizes[i]``."""
 
-    sizes: IntArray
-    tries: int
+    sizes: IntArray  # (questions,)
+    tries: int  # answers to each question, of which one right answer is a hit
     confidence: float
 
     def epsilon(self, hits: int) -> float:
         """The lower bound that so many hits give, nats."""
+        # Which questions are hits does not matter: a hit has rank 1, any other one a rank below the
+        # best ``tries``.
         ranks = np.where(np.arange(len(self.sizes)) < hits, 1, self.tries + 1)
         result = audit_ranks(ranks, self.sizes, top=self.tries, confidence=self.confidence)
         return result.epsilon
@@ -403,8 +415,8 @@ def _note(levels: _Levels, hits: int) -> str:
 def _too_few_guesses(
     guessed: int, total: int, hits: int
 ) -> tuple[tuple[Refusal, ...], tuple[str, ...]]:
-    """Refusals and warnings where ``guessed`` questions, fewer than half, have digits in an
-    answer.
+    """Refusals and warnings where only ``guessed`` of ``total`` questions, fewer than half, have
+    digits in an answer: refused are fewer than 10 without a hit; none of both elsewhere.
     """
     if 2 * guessed >= total:
         return (), ()

@@ -157,7 +157,9 @@ class _CorpusIdentifiers:
     def _found_fair(
         self, identifier: Identifier, text: str, number: int, subset: str
     ) -> FoundIdentifier | None:
-        """The identifier with the text before it, or None where that text tells a part of it."""
+        """The identifier with the text before it, up to so many characters as are kept; None where
+        that text tells a part of it. ``number`` is that of the document.
+        """
         context = text[max(0, identifier.start - self._before) : identifier.start]
         if not is_fair(identifier.value, context):
             return None
@@ -198,7 +200,9 @@ def _key(value: str) -> str:
 
 
 def _longer(key: str, ordered: Sequence[str]) -> str | None:
-    """The next of the sorted keys where it begins with ``key``, an abbreviation; else None."""
+    """The key that ``key`` abbreviates; None where it is too long for an abbreviation, or no other
+    key begins with it. ``ordered`` are all keys, sorted, of which the next one begins with it.
+    """
     if len(key) > _LONGEST_ABBREVIATION:
         return None
     following = bisect_right(ordered, key)
@@ -227,7 +231,9 @@ def _parts_of_all(texts: Iterable[str]) -> set[str]:
 
 
 def _plain(text: str) -> str:
-    """Small letters and digits alone, without the marks of bytes such as backslash x."""
+    """The letters and digits of a text, in small letters, without the marks of bytes such as
+    backslash x.
+    """
     return re.sub("[^0-9a-z]", "", _BYTE_MARKS.sub("", text.lower()))
 
 

@@ -286,7 +286,9 @@ def _are_found(identifiers: Sequence[Any]) -> TypeGuard[Sequence[FoundIdentifier
 def _in_documents(
     tokenizer: Any, documents: Sequence[Any], on: On, seed: int
 ) -> tuple[list[FoundIdentifier], tuple[str, ...]]:
-    """The identifiers to audit in documents, chats among them, and remarks on what was read."""
+    """The identifiers to audit in documents, chats among them, and remarks on what was left out; a
+    ValueError where fewer than 10 are left, or a chat cannot be written.
+    """
     log = ReadLog()
     texts = written_texts(tokenizer, documents, on, name="identifiers")
     found = audited_identifiers(texts, seed=seed, log=log)
@@ -333,8 +335,10 @@ def _neighbours_of_candidates(
     count: int,
     batch_size: int,
 ) -> list[list[str]]:
-    """``count`` neighbours of each candidate behind the text before its identifier, one list per
-    candidate.
+    """``count`` neighbours, texts like it, of each candidate: one list for each candidate, those of
+    the first identifier first.
+
+    ``before`` holds the text before each identifier, which stands before all of its candidates.
     """
     texts: list[str] = []
     contexts: list[str] = []
@@ -360,8 +364,8 @@ def _quality(
 def _audit_of_ranks(
     ranks: np.ndarray, size: int, delta: float, confidence: float, seed: int
 ) -> RankAuditResult:
-    """The bound from ranks among ``size`` candidates each, with its ceiling and its limit of
-    detection.
+    """The bound from ranks, shape (identifiers,), 1 for the best of ``size`` candidates, with its
+    ceiling, nats, and a note on its limit of detection.
     """
     sizes = np.full(len(ranks), size)
     result = audit_ranks(ranks, sizes, delta=delta, confidence=confidence)
@@ -378,7 +382,10 @@ def _about_copies(result: RankAuditResult, copies: int) -> RankAuditResult:
 
 
 def _equal_scores(values: np.ndarray) -> Refusal | None:
-    """A refusal where most identifiers, one a row, have the score of all their alternatives."""
+    """A refusal where most identifiers have the score of all their alternatives; None elsewhere.
+
+    ``values`` are scores, shape (identifiers, candidates).
+    """
     equal = int((np.ptp(values, axis=1) == 0).sum())
     if 2 * equal <= len(values):
         return None
@@ -486,7 +493,7 @@ class _Stretch(NamedTuple):
 
 
 def _stretches(texts: Sequence[LearnedText]) -> list[_Stretch]:
-    """The stretches of all texts, in their order."""
+    """What training took its loss from in all texts, a stretch each, in their order."""
     stretches: list[_Stretch] = []
     for number, learned in enumerate(texts):
         for start, end in learned.stretches:
@@ -500,8 +507,10 @@ def _behind_prompts(
     before: int,
     log: ReadLog | None,
 ) -> list[FoundIdentifier]:
-    """Identifiers found in stretches, with ``before`` characters of the whole text before each;
-    without those that these tell in part.
+    """Identifiers found in stretches, with up to ``before`` characters of the whole text before
+    each, prompts too; without those that these tell in part, which ``log`` counts.
+
+    ``identifier.document`` is the number of its stretch, and that of its text in what is returned.
     """
     kept: list[FoundIdentifier] = []
     for identifier in identifiers:
