@@ -107,13 +107,16 @@ def learned_hits(
     revealed = np.zeros(len(sets), dtype=bool)
     looks = max(1, math.ceil(RECALL_SHARE * len(sets)))
     revealed[rng.permutation(len(sets))[:looks]] = True
+    # What a set has in common says nothing of which of its candidates is true.
     rows = sets - sets.mean(axis=1, keepdims=True)
     hits: list[Flags] = []
     while not revealed.all():
         odds = _odds(rows, true, revealed, model, rng)
         guess = odds.argmax(axis=1)
+        # One candidate of a set is true: that it is the guess has its share of the odds as chance.
         sure = odds.max(axis=1) / odds.sum(axis=1)
         hidden = np.flatnonzero(~revealed)
+        # The surest sets are guessed, until the revealed ones have grown by a fifth: a new fit.
         size = max(1, math.floor((REFIT - 1) * revealed.sum()))
         block = hidden[np.argsort(-sure[hidden], kind="stable")[:size]]
         revealed[block] = True
@@ -124,8 +127,14 @@ def learned_hits(
 def _odds(
     rows: FloatArray, true: IntArray, revealed: Flags, model: Classifier, rng: np.random.Generator
 ) -> FloatArray:
-    """Odds of each candidate to be the true one, shape (m, k), as learned from the revealed
-    sets.
+    """Odds of each candidate to be the true one, shape (m, k), as a model learns from the true and
+    up to eight other candidates of each revealed set, drawn by ``rng``.
+
+    Args:
+        rows: Features, shape (m, k, d).
+        true: Positions of the true candidates, shape (m,); those of hidden sets are not read.
+        revealed: Whether each set is revealed, shape (m,).
+        model: Fitted to these candidates anew.
     """
     fitted = np.flatnonzero(revealed)  # sets to learn from
     size = rows.shape[1]

@@ -79,16 +79,21 @@ def auc_difference(
 
 
 def _drawn_means(table: FloatArray, draws: int, seed: int = 0) -> FloatArray:
-    """Mean of the table, shape (n, n), in each bootstrap draw of identifiers, shape (draws,)."""
+    """Mean of a table, shape (n, n), in each bootstrap draw of its rows, shape (draws,): the
+    columns are those of the same identifiers, and are drawn with them.
+    """
     size = len(table)
     rng = np.random.default_rng(seed)
+    # How often each identifier is drawn: the mean is weighted in both directions.
     weights = rng.multinomial(size, np.full(size, 1 / size), size=draws).astype(float)
     return ((weights @ table) * weights).sum(axis=1) / size**2
 
 
 def _wins(scores: FloatArray) -> FloatArray:
-    """Share of the alternatives of identifier j that identifier i beats, ties as a half, shape (n,
-    n).
+    """At row i and column j the share of the alternatives of identifier j whose score is below that
+    of identifier i, equal ones as a half, shape (n, n); its mean is the AUC.
+
+    ``scores`` have shape (n, 1 + c), the identifier first.
     """
     identifiers = scores[:, 0]
     table = np.empty((len(scores), len(scores)))  # gigabytes where there are many

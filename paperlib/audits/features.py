@@ -126,20 +126,24 @@ class LearnedOrder:
         *,
         only_members: bool = False,
     ) -> None:
-        self._features, self._members, self._model = features, members, model
-        self._only_members = only_members
-        self._shuffle = rng.permutation(members.size)
-        self._order = self._shuffle
-        self._guess = np.ones(members.size, dtype=bool)
-        self._next_fit = 0.0
+        self._features = features  # (m, d)
+        self._members = members  # (m,)
+        self._model = model
+        self._only_members = only_members  # guess "member" alone
+        self._shuffle = rng.permutation(members.size)  # which of equally sure examples come first
+        self._order = self._shuffle  # examples, the surest first; revealed ones leave it
+        self._guess = np.ones(members.size, dtype=bool)  # of each example: a member
+        self._next_fit = 0.0  # revealed coins at which the model is fitted again
 
     def next_size(self, revealed: Flags) -> int:
-        """1 while an example is left, since its examples have no ties."""
+        """How many examples must be guessed together since they are equally sure: 1 while any is
+        left, since ties are broken at random, and 0 at the end. ``revealed`` has shape (m,).
+        """
         return 0 if revealed.all() else 1
 
     def propose(self, count: int, revealed: Flags) -> Proposal:
-        """The ``count`` unrevealed examples that the model is surest of; it is fitted again when
-        enough more are revealed, ``revealed`` of shape (m,).
+        """The ``count`` unrevealed examples that the model is surest of, and what it guesses; it is
+        fitted again when a fifth more are revealed. ``revealed`` has shape (m,).
         """
         if count and revealed.sum() >= self._next_fit:
             self._fit(revealed)
@@ -172,16 +176,18 @@ def learned_bets(
     rng: np.random.Generator,
     share: float = FIRST_SHARE,
 ) -> Bets:
-    """Bets of a learned order, numbered last, beside others; a share of the coins is looked at
-    first.
+    """Bets of a learned order, numbered last, beside others, on examples whose membership is
+    ``members``, shape (m,).
+
+    A ``share`` of the coins, drawn by ``rng``, is looked at before the first bet.
     """
     looks = rng.permutation(members.size)[: math.ceil(share * members.size)]
     return reveal([*others, learned], members, looks, leader=len(others))
 
 
 def learned_path(bets: Bets, scores: FloatArray) -> GuessPath:
-    """The guesses of the bets, of examples with these scores; a path without a guess where none was
-    made.
+    """The guesses of the bets, of examples with these scores, shape (m,); a path without a guess
+    where none was made.
     """
     return bets_path(bets, scores) if bets.stop.any() else no_guess(scores.size)
 
@@ -358,8 +364,8 @@ def _claim_test(
     warnings: tuple[str, ...],
     facts: dict[str, Any],
 ) -> CurveResult:
-    """The test of a claimed curve on guesses in a learned order; ``facts`` are those of
-    `record_facts`.
+    """The result of the test of a claimed curve on guesses in a learned order; ``facts`` are its
+    fields on records, coins and plan, as `record_facts` gives them.
     """
     return CurveResult(
         **outcome_of(test, claimed, design),
@@ -385,8 +391,11 @@ def _check_followed(
 
 
 def _records(features: Any, membership: ArrayLike | Coins, unit: Sequence[Any] | None) -> _Records:
-    """The checked features and membership of each record, which is a unit's mean where one is
-    named.
+    """The checked features and membership of each record, which is a row or, where units are
+    named, the mean of a unit's rows; with warnings of coins, copies and near rows.
+
+    Raises:
+        ValueError: What `audit_features` refuses of features, membership and units.
     """
     flags: Any = membership
     reading: tuple[str, ...] = ()
@@ -406,11 +415,16 @@ def _records(features: Any, membership: ArrayLike | Coins, unit: Sequence[Any] |
 
 
 def near_rows_warnings(name: str, rows: FloatArray, members: Flags) -> tuple[str, ...]:
-    """A warning where rows that are near to each other share their side as rows of one coin do.
+    """A warning where rows that are near to each other are on one side more often than coins
+    explain whose chance changes smoothly with the features: several may share a coin.
 
     Args:
         name: What the warning calls the rows.
-        rows: Features, finite, shape (n, d), and ``members`` of the same rows, shape (n,).
+        rows: Features, finite, shape (n, d).
+        members: Whether each row is a member, shape (n,).
+
+    Returns:
+        One sentence, or none.
     """
     chances = np.full(len(rows), members.mean())
     if rows.shape[1] > 1:
@@ -425,7 +439,9 @@ def near_rows_warnings(name: str, rows: FloatArray, members: Flags) -> tuple[str
 
 
 def _unit_rows(rows: FloatArray, members: Flags, unit: Sequence[Any]) -> tuple[FloatArray, Flags]:
-    """The mean features of each unit and its membership; a ValueError for a unit on both sides."""
+    """The mean features of each of u units, shape (u, d), and its membership, shape (u,); a
+    ValueError for a unit on both sides. ``unit`` names that of each row.
+    """
     names = np.asarray(unit, dtype=object)
     means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())
     check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
@@ -433,13 +449,13 @@ def _unit_rows(rows: FloatArray, members: Flags, unit: Sequence[Any]) -> tuple[F
 
 
 def _game_of(records: _Records, design: Design, seed: int) -> _Records:
-    """The records that the game of ``design`` shows, shuffled."""
+    """The records that the game of ``design`` shows, drawn and shuffled by the seed."""
     # Shuffled, since a model may look at neighbouring rows, and members often stand together.
     order = np.random.default_rng([seed, _ROW_ORDER]).permutation(records.members.size)
     members = records.members[order]
     # The game of audits of scores, on positions in their stead.
     positions = MembershipScores.from_labels(np.arange(members.size), members)
-    played = fair_game(positions, design, seed=seed)
+    played = fair_game(positions, design, seed=seed)  # positions of the records in the game
     order = order[np.sort(played.pooled()[0]).astype(np.int64)]
     return records._replace(rows=records.rows[order], members=records.members[order])
 
@@ -555,8 +571,11 @@ def learned_test(
 
 
 def checked_features(name: str, features: ArrayLike) -> FloatArray:
-    """Finite features, shape (m, d), of one row or one value per example; a ValueError calls them
-    ``name``.
+    """Finite features, shape (m, d), from a row of d values or one value per example.
+
+    Raises:
+        ValueError: Another shape, values that are no finite numbers, or names of columns that are
+            no features; the message begins with ``name``.
     """
     check_features(name, getattr(features, "columns", ()))
     rows = as_rows(name, features)

@@ -44,6 +44,8 @@ class NearFirst(AdditiveModel):
         features).
         """
         chance = np.clip(super().predict_proba(X), 1e-12, 1.0)
+        # The first feature is the log of how much nearer the row is to the release: what it is
+        # above `_CLEAR` is added to the log odds.
         odds = chance[:, 1] / chance[:, 0] * np.exp(np.maximum(X[:, 0] - _CLEAR, 0))
         return np.column_stack([1 / (1 + odds), odds / (1 + odds)])
 
@@ -120,7 +122,9 @@ class ReleaseAudit:
 
 
 def _cells(row: Mapping[Any, Any]) -> tuple[str, ...]:
-    """The cells of one rate: its name, members, control, and the excess of members."""
+    """The cells of one row of `disclosure_rates`: the rate's name, then members, control, and the
+    excess of members as text.
+    """
     cells = [str(row["rate"])]
     for name in ("member", "control"):
         rate = with_interval(row[f"{name}_rate"], row[f"{name}_low"], row[f"{name}_high"], 4)
@@ -253,12 +257,14 @@ def audit_release(
 class _Examples:
     """What the rows of the pool are: each a record, or rows of units."""
 
-    names: list[str] | None  #: of the record or unit of each row
-    member: Flags  #: of each row
-    are_units: bool  #: several rows may have one name
+    names: list[str] | None  #: of the record or unit of each row; None where none was given
+    member: Flags  #: whether each row is a member, shape (n,)
+    are_units: bool  #: several rows may have one name, that of their unit
 
     def of_records(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Signals with membership in front, of each row or averaged over those of each unit."""
+        """Signals with membership in front, one row for each record: those of a row, or the mean of
+        the rows of a unit. ``rows`` have the column "member" beside the signals.
+        """
         signals = list(rows.columns.drop("member"))
         rows = rows[["member", *signals]]
         if not self.are_units or self.names is None:
@@ -270,32 +276,37 @@ class _Examples:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Distances of the rows of the pool, which are shuffled, so that the place of a row, and with
-    it rounding, tells nothing of its membership.
+    """Distances of the rows of the pool, which are shuffled, so that the position of a row, and
+    with it rounding, tells nothing of its membership.
     """
 
     examples: _Examples  #: in the order of the pool
-    order: IntArray  #: the row of the pool at each place of the shuffled one
-    space: Space
-    near: Nearness
-    once: IntArray  #: places of one row of each record
-    warnings: tuple[str, ...]
+    order: IntArray  #: number of the pool's row at each shuffled position, shape (n,)
+    space: Space  #: shuffled
+    near: Nearness  #: shuffled
+    once: IntArray  #: shuffled positions of one row of each record
+    warnings: tuple[str, ...]  #: of equal rows
 
     @property
     def member(self) -> Flags:
-        """Membership at each place, shape (n,)."""
+        """Whether the row at each shuffled position is a member, shape (n,)."""
         return self.examples.member[self.order]
 
     def signals(self) -> pd.DataFrame:
-        """What membership is learned from, of each row in the order of the pool."""
+        """What membership is learned from, a column each, of each row in the order of the pool."""
         back = np.argsort(self.order)
         return pd.DataFrame({name: row[back] for name, row in self.near.signals().items()})
 
     def records(self, scores: FloatArray) -> pd.DataFrame:
         """One row for each record, in the order of the pool: record, score, release_row, reproduced
-        and member; of a unit the mean score, and the row that stands out most.
+        and member.
+
+        Records are names, or numbers from 1 without names; release_row is the number, from 1, of
+        the nearest row of the release; reproduced, whether the release holds it. Of a unit, score
+        is the mean of its rows, release_row that of its row with the highest score, and reproduced
+        holds if it does for any row. ``scores`` are of each row of the pool, shape (n,).
         """
-        back = np.argsort(self.order)
+        back = np.argsort(self.order)  # from the shuffled order to that of the pool
         names = self.examples.names
         rows = pd.DataFrame(
             {
@@ -322,8 +333,8 @@ def _check_sides(
     coins: Coins | None,
     design: Design,
 ) -> None:
-    """Refuse (ValueError) sides that neither a second set of rows nor coins tell, or both, and
-    names that say two things.
+    """Refuse (ValueError) both ids and units, neither non-members nor coins, and coins with a
+    second set of rows, without ids, with units, or with another design than theirs.
     """
     if ids is not None and unit is not None:
         raise ValueError("ids: the names of units name the records; give one of ids and unit")
@@ -347,8 +358,11 @@ def _examples(
     unit: Sequence[Any] | None,
     coins: Coins | None,
 ) -> _Examples:
-    """The names and the membership of ``total`` rows, the first ``members`` those of the first
-    side.
+    """The names and the membership of ``total`` rows: without coins the first ``members`` of them
+    are members, with coins those that they included.
+
+    Raises:
+        ValueError: Names that do not fit the rows or the coins, or fewer than 20 units.
     """
     are_units = unit is not None or (coins is not None and bool(coins.unit))
     names = _checked_names(ids if unit is None else unit, members, total, are_units)
@@ -363,8 +377,9 @@ def _examples(
 def _checked_names(
     ids: Sequence[Any] | None, members: int, total: int, are_units: bool
 ) -> list[str] | None:
-    """The names of the rows as text, the first ``members`` those of members; a ValueError where
-    they do not name each row once, or units on one side each.
+    """The names of ``total`` rows as text, the first ``members`` those of members; None where none
+    were given. A ValueError where a name is missing, two rows have one, or, with ``are_units``, a
+    unit has rows on both sides.
     """
     if ids is None:
         return None
@@ -376,8 +391,10 @@ def _checked_names(
 
 
 def _measured(released: Any, pool: Any, examples: _Examples, seed: int) -> _Measured:
-    """The distances of a shuffled pool; a ValueError where rows stand twice, or sides differ
-    whatever was released.
+    """The distances of a shuffled pool, whose rows ``examples`` describes in the pool's order.
+
+    Raises:
+        ValueError: Copies of rows, or sides that differ whatever was released.
     """
     order = np.random.default_rng([seed, _POOL_ORDER]).permutation(len(pool))
     space = space_of(released, taken(pool, order))
@@ -401,7 +418,7 @@ def _rates(
     confidence: float,
     seed: int,
 ) -> pd.DataFrame:
-    """The rates of disclosure of one row of each record."""
+    """The rates of disclosure, as `disclosure_rates` describes them, of one row of each record."""
     once = measured.once
     tables = None
     if isinstance(released, pd.DataFrame):
@@ -418,7 +435,9 @@ def _rates(
 
 
 def _features(signals: pd.DataFrame, examples: _Examples, coins: Coins | None) -> Any:
-    """The signals as `audit_features` takes them: with coins by name."""
+    """The signals as `audit_features` takes them: rows, shape (n, signals); with coins a mapping
+    from ids to these; with coins of units a table with their names in the coins' column.
+    """
     if coins is None:
         return signals.to_numpy()
     names = examples.names or []
@@ -435,11 +454,13 @@ def _check_secret(secret: str | None, pool: Any) -> None:
 
 
 def _exposed(members: pd.DataFrame, higher_means_member: bool) -> pd.DataFrame:
-    """The members that the scores expose most, most exposed first."""
+    """The 20 members that the scores expose most, most exposed first; a row for each, of the
+    columns that `_Measured.records` gives.
+    """
     ranked = members.sort_values("score", ascending=not higher_means_member, kind="stable")
     return ranked.head(SHOWN).reset_index(drop=True)
 
 
 def _members_first(names: "pd.Series[Any]", member: Flags) -> list[str]:
-    """The names of the records, members first, each side in its order."""
+    """The names of the records, shape (n,), members first, each side in its order."""
     return names.iloc[np.argsort(~member, kind="stable")].tolist()

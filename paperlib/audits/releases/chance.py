@@ -12,11 +12,12 @@ _SELDOM = 1e-3  # chance of so many equal rows, below which some are copies
 
 
 def equal_by_chance(rows: NDArray[Any]) -> bool:
-    """Whether the columns of a table explain how many pairs of its rows, shape (n, d), are equal.
+    """Whether chance explains how many pairs of rows of a table, shape (n, d), are equal.
 
-    They do where in each column twice as many pairs are equal, or more, as in all columns: values
-    meet without their rows. They do as well where, of the pairs that are equal in a column, no more
-    are equal in the others than independent columns make likely. One column explains its own.
+    It does where in each column twice as many pairs are equal, or more, as in all columns: values
+    meet without their rows. It does as well where, of the pairs that are equal in a column, no more
+    are equal in the others than independent columns make likely, by a binomial test. In a table of
+    one column equal rows are no copies.
     """
     if rows.shape[1] == 1:
         return True
@@ -25,6 +26,7 @@ def equal_by_chance(rows: NDArray[Any]) -> bool:
     equal = np.array([_pairs(column) for column in rows.T])
     if (equal >= 2 * equal_rows).all():
         return True
+    # Of each column the share of all pairs that are equal in it; of its others their product.
     shares = equal / (len(rows) * (len(rows) - 1) / 2)
     in_others = np.array([np.delete(shares, number).prod() for number in range(len(shares))])
     chances = np.asarray(binom.sf(equal_rows - 1, equal, in_others))

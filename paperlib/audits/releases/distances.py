@@ -15,7 +15,7 @@ Flags = NDArray[np.bool_]
 
 NEIGHBOURS = 5  # the farthest of them is the radius within which rows of the release are counted
 _LONG_WORDS = 10  # letters of a word on average, above which they are none
-_SIDE = 16  # pixels of a side that images are averaged to
+_SIDE = 16  # blocks of a side that images are averaged to, or up to twice as many
 _FLOOR = 0.001  # of the usual distance, added to each before its logarithm
 
 
@@ -48,8 +48,8 @@ class Space:
 
 
 def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
-    """Rows of a table: columns of numbers and dates by rank, others by equality, all with one
-    weight.
+    """The rows of two tables with the same columns: distances are the sum over columns of the
+    difference in rank, in [0, 1], of numbers and dates, and of 1 for other cells that differ.
 
     Ranks and codes of the pool are those among its own rows: if the release moved them, rows that
     were copied into it would lie farther from all others of the pool, without any attack.
@@ -139,7 +139,8 @@ def _by_word(cells: "pd.Series[Any]", size: int) -> FloatArray:
 
 
 def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
-    """Texts: one minus the cosine of their words and pairs of words, rare ones with more weight.
+    """The texts of both: distances are one minus the cosine of their words and pairs of words, rare
+    ones with more weight (TF-IDF).
 
     Of texts that put no spaces between their words, up to three letters in a row take the place of
     words.
@@ -162,6 +163,9 @@ def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
     rows = weights.transform(counts)
 
     def between(left: Any, right: Any) -> NDArray[Any]:
+        """One minus the cosine of every row on the left, (n, words), with every row on the right,
+        (k, words), shape (n, k).
+        """
         return np.maximum(1 - (left @ right.T).toarray(), 0)
 
     keys = (
@@ -172,11 +176,14 @@ def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
 
 
 def image_space(release: NDArray[Any], pool: NDArray[Any]) -> Space:
-    """Images, shape (n, height, width) or with channels behind: pixels, averaged to 16 by 16 at
-    most.
+    """The images of both, shape (n, height, width) or with channels behind: distances are
+    Euclidean, of pixels averaged to fewer than 32 by 32.
     """
 
     def between(left: Any, right: Any) -> NDArray[Any]:
+        """Distances of every row of pixels on the left, (n, pixels), to every row on the right, (k,
+        pixels), shape (n, k).
+        """
         squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2 * left @ right.T
         return np.sqrt(np.maximum(squares, 0))
 
@@ -188,9 +195,10 @@ def image_space(release: NDArray[Any], pool: NDArray[Any]) -> Space:
 
 
 def _averaged(images: NDArray[Any]) -> NDArray[Any]:
-    """Means of square blocks of pixels, as a row of numbers for each image.
+    """Means of blocks of pixels, a row of numbers for each image, float32, shape (n, numbers).
 
-    Images have shape (n, height, width) or (n, height, width, channels).
+    Images have shape (n, height, width) or (n, height, width, channels). Blocks are such that 16 to
+    31 of them are side by side, or as many as there are pixels if these are fewer.
     """
     pixels = images.reshape(*images.shape[:3], -1)
     block_height, block_width = (max(1, size // _SIDE) for size in pixels.shape[1:3])
@@ -221,6 +229,7 @@ class Nearness:
 
         No row's membership enters: distances in the pool are among all its rows.
         """
+        # A distance of 0 has no logarithm: a little is added to all of them.
         usual = self.in_pool[self.in_pool > 0]
         floor = _FLOOR * float(np.median(usual)) if usual.size else 1.0
         in_pool = np.log(self.in_pool + floor)
@@ -236,11 +245,12 @@ class Nearness:
 
 
 def nearness(space: Space, units: Sequence[object] | None = None) -> Nearness:
-    """Distances of each row of the pool to the nearest rows of the release and to the others of the
-    pool.
+    """Distances of each row of the pool to its nearest rows of the release and to its nearest other
+    rows of the pool, in the unit of the space.
 
-    ``units`` names the unit of each of the n rows of the pool: rows of one unit are no neighbours.
-    Distances are computed a block of rows at a time, of at most ``space.block`` pairs.
+    ``units`` names the unit of each of the n rows of the pool: rows of one unit are no neighbours;
+    None where each row is a record. Distances are computed a block of rows at a time, of at most
+    ``space.block`` pairs, for memory.
     """
     unit_of_row = None if units is None else pd.factorize(np.asarray(units, dtype=object))[0]
     total = space.pool.shape[0]
@@ -265,5 +275,5 @@ def nearness(space: Space, units: Sequence[object] | None = None) -> Nearness:
 
 
 def _smallest(distances: NDArray[Any]) -> NDArray[Any]:
-    """The distances of each row to its nearest neighbours, nearest first."""
+    """The five smallest distances of each row of (n, k), smallest first, shape (n, NEIGHBOURS)."""
     return np.sort(np.partition(distances, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS], axis=1)

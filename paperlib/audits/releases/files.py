@@ -29,11 +29,19 @@ def read_rows(
     id_column: str = "",
     group_columns: Sequence[str] = (),
 ) -> tuple[list[Rows], list[str] | None]:
-    """Rows of each file, the release first, and names of all but those of the release, if there are
-    any.
+    """Rows of each file, the release first; and names of the rows of all files but the release, in
+    order, or None where nothing names them.
 
-    Texts of tables of members and of non-members are refused (ValueError) where a column beside
-    them names units of several texts, but for the ``group_columns``.
+    Args:
+        paths: Tables, files of texts or arrays, or folders of images: the release, members and, if
+            there are any, non-members.
+        text_column: Column of tables whose texts are the rows; "" for all columns.
+        id_column: Column of tables with the names; "" for none. Images have those of their files.
+        group_columns: Columns beside the texts of which each row is a record of its own.
+
+    Raises:
+        ValueError: Files that cannot be read as these, a column that is not there, or one beside
+            the texts that names units of several of them.
     """
     kinds = [_kind(path) for path in paths]
     if set(kinds) == {"table"}:
@@ -104,14 +112,16 @@ def _columns_of_text(
 def _check_columns(
     option: str, column: str, paths: Sequence[str], frames: "Sequence[pd.DataFrame]"
 ) -> None:
-    """Refuse the column of an option unless it is empty, or in all of the files."""
+    """Refuse (ValueError) the column of an option, such as "id-column", unless it is empty, or in
+    the tables of all paths.
+    """
     for path, frame in zip(paths, frames, strict=True):
         if column and column not in frame:
             raise ValueError(f"--{option}: {path} has no column {column!r}; it has {list(frame)}")
 
 
 def _texts(path: str, frame: "pd.DataFrame", column: str) -> list[str]:
-    """The texts of a column that holds nothing else."""
+    """The texts of a column of the table at ``path``; a ValueError where it holds other cells."""
     cells: list[Any] = frame[column].tolist()
     if not _are_texts(cells):
         raise ValueError(f"{path}: column {column!r} holds other cells than text")
@@ -131,7 +141,12 @@ def _lines(path: str) -> list[str]:
 
 
 def _array(path: str) -> NDArray[Any]:
-    """The array of an NPY file, or of an NPZ file the one named images, else its first."""
+    """The array of an NPY file, or of an NPZ file the one named images, else its first.
+
+    Raises:
+        TooLargeError: An array above the limit of memory.
+        ValueError: No array; the message names the file.
+    """
     source = open_source(path)
     with named(source):
         try:
@@ -145,7 +160,13 @@ def _array(path: str) -> NDArray[Any]:
 
 
 def _images(folder: str) -> NDArray[Any]:
-    """The images of a folder, all of one size, in the order of their names."""
+    """The images of a folder, in the order of their names, shape (n, height, width) or with
+    channels behind.
+
+    Raises:
+        TooLargeError: Images above the limit of memory.
+        ValueError: A file that is no image, none, or images of several sizes.
+    """
     from PIL import Image
 
     images: list[NDArray[Any]] = []
@@ -155,6 +176,7 @@ def _images(folder: str) -> NDArray[Any]:
             with Image.open(Path(folder) / name) as image:
                 pixels += image.width * image.height
                 check_size(_PIXEL_BYTES * pixels, f"{folder}: {pixels:,} pixels")
+                # Other modes, such as those with a palette or transparency, become RGB.
                 is_plain = image.mode in ("L", "RGB", "I", "I;16", "F")
                 images.append(np.asarray(image if is_plain else image.convert("RGB")))
         except (OSError, Image.DecompressionBombError):

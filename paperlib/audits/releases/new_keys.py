@@ -18,11 +18,16 @@ _UNEVEN = 1e-4  # chance of taking keys, which fill their range evenly, for amou
 
 
 def check_not_keys_alone(release: pd.DataFrame, pool: pd.DataFrame, keys: list[Any]) -> None:
-    """Refuse (ValueError) a table of which nothing is left to compare but for ``keys``, which
-    `new_keys` names, or which holds nothing but keys that were drawn anew.
+    """Refuse (ValueError) a table of which no column is left to compare without its keys, since all
+    others have one value, or since all its columns look like keys that were drawn anew.
 
-    Amounts in whole numbers, which hardly repeat either, do not fill their range evenly, or are
-    tied to the other columns of their rows.
+    Amounts in whole numbers hardly repeat either, but they do not fill their range evenly, or are
+    tied to the other columns of their rows: these are no keys.
+
+    Args:
+        release, pool: Tables with the same columns and types.
+        keys: Columns that `new_keys` takes for keys; none where it found no other column beside
+            them.
     """
     left = [name for name in release if name not in keys]
     if not keys and all(_may_be_new(release[name], pool[name]) for name in release):
@@ -30,7 +35,8 @@ def check_not_keys_alone(release: pd.DataFrame, pool: pd.DataFrame, keys: list[A
             return
         keys = left
         left = [name for name in release if not _are_even(release[name], pool[name])]
-    if any(pd.concat([release[name], pool[name]]).nunique() > 1 for name in left) or not keys:
+    is_compared = any(pd.concat([release[name], pool[name]]).nunique() > 1 for name in left)
+    if is_compared or not keys:
         return
     raise ValueError(
         f"release: no column is left to compare: {_listed(keys)} hardly share a value with the "
@@ -40,7 +46,9 @@ def check_not_keys_alone(release: pd.DataFrame, pool: pd.DataFrame, keys: list[A
 
 
 def _are_tied(release: pd.DataFrame, pool: pd.DataFrame) -> bool:
-    """Whether the values of one of several columns that never repeat belong to their rows."""
+    """Whether the values of some column belong to their rows, by all other columns; all columns of
+    both tables are such as never repeat. False of a single column.
+    """
     if release.shape[1] < 2:
         return False
     for name in release:
@@ -59,33 +67,39 @@ def _are_even(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
     for values in (released, records):
         numbers = values.dropna().astype("int64").to_numpy().astype(np.float64)
         low, high = float(numbers.min()), float(numbers.max())
+        # The Kolmogorov-Smirnov test against numbers that are uniform in their own range.
         if kstest(numbers, "uniform", (low, high - low)).pvalue < _UNEVEN:
             return False
     return True
 
 
 def _listed(names: list[Any]) -> str:
-    """Some names of columns, as a message lists them."""
+    """The first five of some names of columns, as a message lists them."""
     listed = ", ".join(repr(name) for name in names[:5])
     return f"{listed}, ..." if len(names) > 5 else listed
 
 
 class _Others(NamedTuple):
-    """Rows of the release against those of the pool, in all columns but those that may be keys."""
+    """How far rows of the release are from those of the pool, in columns that may be no keys."""
 
-    rows: IntArray  # of the release, by their places, (n,)
-    pool: IntArray  # the rows of the pool in a random order, by their places, (m,)
-    distances: NDArray[Any]  # (n, m)
+    rows: IntArray  # numbers of some rows of the release, (n,)
+    pool: IntArray  # numbers of all rows of the pool, in random order, (m,)
+    distances: NDArray[Any]  # of the former from the latter, (n, m)
 
 
 def new_keys(release: pd.DataFrame, pool: pd.DataFrame) -> list[Any]:
-    """The columns of keys that were drawn anew: text, whole numbers or times that do not repeat on
-    a side, and whose values do not belong to their rows.
+    """The names of the columns of keys that were drawn anew: text, whole numbers or times that do
+    not repeat on a side, and whose values do not belong to their rows.
 
     A value that the release shares with a record belongs to its row if both rows are more alike
     than others are; numbers and times, too, if rows that are alike otherwise lie close together in
-    them. In a file of few rows, keys of two or three digits meet by chance. None where no other
-    column would be left. Both tables have the same columns and types, and rows from 0.
+    them. In a file of few rows, keys of two or three digits meet by chance.
+
+    Args:
+        release, pool: Tables with the same columns and types, rows numbered from 0.
+
+    Returns:
+        No name where all columns may be keys, so that no other would be left.
     """
     unique = [name for name in release if _may_be_new(release[name], pool[name])]
     others = [name for name in release if name not in unique]
@@ -96,8 +110,8 @@ def new_keys(release: pd.DataFrame, pool: pd.DataFrame) -> list[Any]:
 
 
 def _may_be_new(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
-    """Whether a column never repeats, and hardly a value is on both sides, or no more than numbers
-    of so narrow a range have in common by chance.
+    """Whether a column may hold keys that were drawn anew: no value repeats on a side, and hardly
+    one is on both, or no more than running numbers of so narrow a range have in common by chance.
     """
     if not _never_repeats(released, records):
         return False
@@ -108,28 +122,36 @@ def _may_be_new(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
     numbers = _running_numbers(pd.concat([released, records]))
     if numbers is None:
         return False
-    by_chance = min(1.0, len(released) / (int(numbers.max()) - int(numbers.min()) + 1))
+    # Of a range of so many numbers the release holds this share, by which each record meets one.
+    size_of_range = int(numbers.max()) - int(numbers.min()) + 1
+    by_chance = min(1.0, len(released) / size_of_range)
     return float(binom.sf(shared - 1, len(records), by_chance)) >= _INFORMED
 
 
 def _running_numbers(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
-    """The whole numbers that a column of keys counts by, int64, shape (n,).
+    """The number in each key of a column, int64, shape (n,); None where keys are not numbered.
 
-    Those of a column of numbers, or of text if all its values have one beginning and then up to
-    nine digits, as P-017 and P-018. None for any other text, and for times. No value is missing.
+    Whole numbers are their own; a text such as P-017 has 17, if all texts of the column begin alike
+    and end in one to nine digits. Times and all other texts are not numbered.
+
+    Args:
+        values: Shape (n,), none missing; floats are whole numbers.
     """
     if values.dtype.kind in "iuf":
         return values.astype("int64")
     if values.dtype.kind == "M":
         return None
-    split = values.astype(str).str.extract(r"^(\D*)(\d{1,9})$")
-    if split.isna().to_numpy().any() or split[0].nunique() > 1:
+    pattern = r"^(?P<beginning>\D*)(?P<number>\d{1,9})$"
+    keys = values.astype(str).str.extract(pattern)  # a text of another form gives missing cells
+    if keys.isna().to_numpy().any() or keys["beginning"].nunique() > 1:
         return None
-    return split[1].astype("int64")
+    return keys["number"].astype("int64")
 
 
 def _never_repeats(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
-    """Whether the values of a column do not repeat on a side, of text hardly."""
+    """Whether the values of a column do not repeat on a side: whole numbers and times never, texts
+    up to a hundredth of them. False of other types, of fractions, and of a side without values.
+    """
     released, records = released.dropna(), records.dropna()
     kind = released.dtype.kind
     if released.empty or records.empty or kind in "bmc":
@@ -142,7 +164,9 @@ def _never_repeats(released: "pd.Series[Any]", records: "pd.Series[Any]") -> boo
 
 
 def _is_of_its_row(released: "pd.Series[Any]", records: "pd.Series[Any]", against: _Others) -> bool:
-    """Whether the values of a column that never repeats belong to their rows."""
+    """Whether the values of a column that never repeats belong to their rows: by rows that share a
+    value, or, of numbers and times, by rows that are nearest in the other columns (``against``).
+    """
     if _shared_values_are_alike(released, records, against):
         return True
     if released.dtype.kind not in "iufM":
@@ -152,7 +176,9 @@ def _is_of_its_row(released: "pd.Series[Any]", records: "pd.Series[Any]", agains
 
 
 def _against(release: pd.DataFrame, pool: pd.DataFrame) -> _Others:
-    """The distances of some rows of the release to those of the pool, in these columns."""
+    """The distances of rows spread over the release, fewer than 1,000, to all rows of the pool, in
+    all columns of these tables, which are the same.
+    """
     # Of equally near rows the first is taken: their order must not tell who is a member.
     shuffled = pool.sample(frac=1, random_state=0)
     space = table_space(release, shuffled)
@@ -167,39 +193,45 @@ def _shared_values_are_alike(
     """Whether a released row and a record with the same value are nearer to each other than two
     rows are by chance, on average or in too many cases.
     """
-    places = _same_value(released.iloc[against.rows], records.iloc[against.pool])
-    rows = np.flatnonzero(places >= 0)
+    positions = _same_value(released.iloc[against.rows], records.iloc[against.pool])
+    rows = np.flatnonzero(positions >= 0)  # of the distances: those whose value a record has
     if not rows.size:
         return False
-    nearer = _nearer(against.distances[rows], places[rows])
-    # Of unrelated rows the share of nearer records is uniform: its mean varies by 1 / 12 n.
+    nearer = _nearer(against.distances[rows], positions[rows])
+    # Of unrelated rows the share of nearer records is uniform on [0, 1], whose variance is 1 / 12:
+    # that of the mean of n shares is 1 / (12 n).
     by_mean = float(norm.cdf((nearer.mean() - 0.5) * np.sqrt(12 * rows.size)))
     close = int((nearer <= _CLOSE).sum())
-    return min(by_mean, float(binom.sf(close - 1, rows.size, _CLOSE))) < _INFORMED / 2
+    by_count = float(binom.sf(close - 1, rows.size, _CLOSE))
+    return min(by_mean, by_count) < _INFORMED / 2  # two tests share the chance of an error
 
 
 def _same_value(released: "pd.Series[Any]", records: "pd.Series[Any]") -> IntArray:
-    """For each released value the place of the first record that has it; -1 for none."""
+    """For each of n released values the position of the first record that has it, shape (n,); -1
+    where no record has it, or it is missing.
+    """
     values = records.to_numpy()
     first = pd.Series(np.arange(len(values)), index=values)
     first = first[first.index.notna() & ~first.index.duplicated()]
     return released.map(first).fillna(-1).to_numpy(dtype=np.int64)
 
 
-def _nearer(distances: NDArray[Any], places: IntArray) -> FloatArray:
-    """The share of records that are nearer to each row than the record of its place, equally near
-    ones counted by half.
+def _nearer(distances: NDArray[Any], positions: IntArray) -> FloatArray:
+    """For each of n rows the share of records that are nearer to it than the record at its
+    position, shape (n,); equally near ones count half. ``distances`` have shape (n, records).
     """
-    to_its_record = distances[np.arange(len(places)), places][:, None]
+    to_its_record = distances[np.arange(len(positions)), positions][:, None]
     return (distances < to_its_record).mean(axis=1) + (distances == to_its_record).mean(axis=1) / 2
 
 
 def _is_informed(released: "pd.Series[Any]", nearest: "pd.Series[Any]") -> bool:
-    """Whether values lie closer to those of the rows that are nearest otherwise than to others."""
+    """Whether too many released values, shape (n,), lie closer to that of their row's ``nearest``
+    record in the other columns, shape (n,), than they lie to those of other rows.
+    """
     # Ranks on each side: in another unit, a number still belongs to its row.
     rank = released.rank(pct=True).to_numpy()
     other = nearest.rank(pct=True).to_numpy()
     apart = np.abs(rank - other)
-    limit = np.nanquantile(np.abs(rank[:, None] - other), _CLOSE)
+    limit = np.nanquantile(np.abs(rank[:, None] - other), _CLOSE)  # over all pairs of rows
     close = int((apart <= limit).sum())
     return float(binom.sf(close - 1, len(apart), _CLOSE)) < _INFORMED

@@ -21,7 +21,7 @@ Hits = dict[str, "tuple[Tally, Tally]"]
 
 _ATTACKS = 2_000  # rows of a side that are attacked at most
 _PREDICATES, _TRIES = 1_000, 10_000  # predicates at most, and how often one is drawn
-_TOLERANCE = 0.05
+_TOLERANCE = 0.05  # share of a true number, within which a guess of it is right
 _COLUMNS = 3  # of a predicate
 
 
@@ -48,7 +48,9 @@ class Tally:
         return cls(int(flags.sum()), flags.size, float(flags.size))
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Clopper-Pearson interval of the rate, from counts scaled to the independent trials."""
+        """Clopper-Pearson interval of the rate, in [0, 1], from counts scaled to the independent
+        trials.
+        """
         if self.trials == self.total:
             return share_interval(self.hits, self.total, confidence=confidence)
         # The scaled counts may be fractions, which `share_interval` refuses: by the beta quantiles
@@ -71,19 +73,23 @@ def disclosure_rates(
     confidence: float,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """One row for each rate: rate, hits, total, rate and interval of members and control, and the
-    excess of members with its interval.
+    """One row for each rate: its name as "rate"; hits, total, rate, low and high of members and of
+    control, such as "member_hits"; excess, the difference of the two rates, with excess_low and
+    excess_high.
 
     The intervals take the rows of the release and of both sides as independent draws. Attacks on
     single rows count as independent trials; predicates that share rows do not.
 
     Args:
-        near: Distances of the rows of the pool, whose membership is ``member``, shape (n,).
+        space: Rows of the release and of the pool, as numbers.
+        near: Distances of the n rows of the pool.
+        member: Whether each of these is a member, shape (n,).
         tables: Release and pool as tables; None, or one column, leaves copies of rows alone.
         secret: Column that is inferred; None draws one for each row.
         confidence: Of each interval, in (0, 1).
         rng: Draws the rows, columns and predicates that are attacked.
     """
+    # Half as far from the release as from the rest of the pool, or less.
     nearly = near.away[:, 0] <= near.in_pool[:, 0] / 2
     hits: Hits = {
         "reproduced": (Tally.of(space.equal[member]), Tally.of(space.equal[~member])),
@@ -101,12 +107,14 @@ def disclosure_rates(
 def _hits_of_tables(
     space: Space, member: Flags, tables: Tables, secret: str | None, rng: np.random.Generator
 ) -> Hits:
-    """Which rows of each side are singled out, linked and inferred, of those that are attacked."""
+    """How many of the rows of each side that are attacked are singled out, linked and inferred."""
     sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
     predicates = _isolating(space, sides, rng)
     attacked = [side[:_ATTACKS] for side in sides]
     halves = np.array_split(rng.permutation(tables[0].shape[1]), 2)
     order = rng.permutation(space.release.shape[0])  # of equally near rows one at random
+    # A row is linked where the same row of the release is the nearest in both halves of the
+    # columns.
     linked: list[Tally] = []
     for rows in attacked:
         first, second = (_closest(space, rows, half.tolist(), order) for half in halves)
@@ -142,10 +150,16 @@ def _compared(members: Tally, others: Tally, confidence: float) -> dict[str, Any
 
 
 def _closest(space: Space, rows: IntArray, columns: Sequence[int], order: IntArray) -> IntArray:
-    """Place of the row of the release that is nearest in these columns, the first by ``order`` of
-    several.
+    """For each of k rows of the pool the number of the row of the release that is nearest in these
+    columns, shape (k,).
+
+    Args:
+        rows: Numbers of the rows of the pool, shape (k,).
+        columns: Numbers of the columns.
+        order: Numbers of all rows of the release; of equally near ones the first counts.
     """
     release = np.asfortranarray(space.release[order])
+    # In batches of about 50 rows, for memory.
     batches = np.array_split(rows, max(1, rows.size // 50))
     nearest = [space.between(space.pool[rows], release, columns).argmin(axis=1) for rows in batches]
     return order[np.concatenate(nearest)]
@@ -166,25 +180,26 @@ def _inferred(
 
     Args:
         secret: The column that is inferred; None draws one for each row.
-        order: Places of the release in random order, shape (n,): of equally near rows the first
+        order: Numbers of all rows of the release in random order: of equally near ones the first
             counts.
     """
     release, pool = tables
-    # Columns in the order of their numbers in a `Space`.
+    # Columns in the order of a `Space`, which puts numbers and times in front.
     names = sorted(release, key=lambda name: release[name].dtype.kind not in "iufmM")
     drawn = rng.integers(len(names), size=rows.size)
     if secret is not None:
         drawn[:] = names.index(secret)
     right = np.zeros(rows.size, dtype=bool)
     for hidden in np.unique(drawn).tolist():
-        here, name = np.flatnonzero(drawn == hidden), names[hidden]
+        asked = np.flatnonzero(drawn == hidden)  # of ``rows``, those whose secret is this column
+        name = names[hidden]
         others = [column for column in range(len(names)) if column != hidden]
-        nearest = _closest(space, rows[here], others, order)
-        right[here] = space.release[nearest, hidden] == space.pool[rows[here], hidden]
+        nearest = _closest(space, rows[asked], others, order)
+        right[asked] = space.release[nearest, hidden] == space.pool[rows[asked], hidden]
         if release[name].dtype.kind in "iuf":
             guess = release[name].iloc[nearest].to_numpy(float, na_value=np.nan)
-            truth = pool[name].iloc[rows[here]].to_numpy(float, na_value=np.nan)
-            right[here] |= np.abs(guess - truth) <= _TOLERANCE * np.abs(truth)
+            truth = pool[name].iloc[rows[asked]].to_numpy(float, na_value=np.nan)
+            right[asked] |= np.abs(guess - truth) <= _TOLERANCE * np.abs(truth)
     return right
 
 
@@ -200,14 +215,21 @@ class _Predicates:
     size: int  # rows of each side
 
     def tally(self, side: int) -> Tally:
-        """How many of those that hold for one row of the release alone do for one of the side."""
+        """How many predicates single a row of a side out: of those that hold for one row of the
+        release alone, which are the attacks, the hits hold for one row of the side.
+
+        ``side`` is 0 or 1, the first index of ``counts``.
+        """
         alone = self.other < 0
         hit = self.counts[side] == 1
         hits, total = int((alone & hit).sum()), int(alone.sum())
         return Tally(hits, total, self._trials(side, hits, total) if total else 0.0)
 
     def _trials(self, side: int, hits: int, total: int) -> float:
-        """Number of independent trials whose share would vary as much."""
+        """Number of independent trials whose share of hits would vary as much as that of these
+        ``total`` attacks, of which ``hits`` succeeded: predicates that share rows do not vary
+        independently.
+        """
         # The variance of a mean of dependent indicators: theirs, and the covariances of two that
         # share a row. The jackknife, which leaves out a row at a time, sums the products of what
         # this changes over all pairs of predicates; those of a predicate with itself are taken off.
@@ -221,7 +243,9 @@ class _Predicates:
         return total * share
 
     def _covariance_by_side(self, side: int, total: int) -> float:
-        """What predicates that hold for the same row of the side add to the variance."""
+        """The covariance that predicates which hold for the same row of the side add to the
+        variance of the share of hits among ``total`` attacks.
+        """
         alone, counts, rows = self.other < 0, self.counts[side], self.rows[side]
         # Without its row a hit is none; without one of two rows there is a hit.
         lost = _times(rows[alone & (counts == 1), 0], self.size)
@@ -229,20 +253,23 @@ class _Predicates:
         return _jackknife((gained - lost) / total) - float((gained + lost).sum()) / total**2
 
     def _covariance_by_release(self, side: int, hits: int, total: int) -> float:
-        """What predicates that hold for the same row of the release add to the variance."""
+        """The covariance that predicates which hold for the same row of the release add to the
+        variance of the share of ``hits`` among ``total`` attacks.
+        """
         alone = self.other < 0
         hit = self.counts[side] == 1
-        # Without its row a predicate is not drawn; without the other of two it is one that counts.
-        left = total + _times(self.other[~alone], self.released)
-        left = left - _times(self.source[alone], self.released)
-        left_hits = hits + _times(self.other[~alone & hit], self.released)
-        left_hits = left_hits - _times(self.source[alone & hit], self.released)
-        rates = np.where(left > 0, left_hits / np.maximum(left, 1), hits / total)
+        # For each row of the release, what remains without it: a predicate drawn from it is gone,
+        # and one that holds for it and another one now holds for that one alone, and counts.
+        attacks = total + _times(self.other[~alone], self.released)
+        attacks = attacks - _times(self.source[alone], self.released)
+        successes = hits + _times(self.other[~alone & hit], self.released)
+        successes = successes - _times(self.source[alone & hit], self.released)
+        rates = np.where(attacks > 0, successes / np.maximum(attacks, 1), hits / total)
         return _jackknife(rates) - float(((hit - hits / total) ** 2).sum()) / total**2
 
 
 def _times(rows: IntArray, size: int) -> IntArray:
-    """How often each of ``size`` rows is in ``rows``."""
+    """How often each of the numbers 0 to ``size`` - 1 is in ``rows``, shape (size,)."""
     return np.bincount(rows, minlength=size)
 
 
@@ -263,7 +290,9 @@ class _Predicate:
 
 
 def _drawn(space: Space, middle: FloatArray, rng: np.random.Generator) -> Iterator[_Predicate]:
-    """Different predicates that hold for one or two rows of the release."""
+    """Different predicates that hold for one or two rows of the release, until 1,000 of them hold
+    for one, or 10,000 were tried. ``middle`` are the medians of the columns, shape (columns,).
+    """
     seen: set[tuple[float, ...]] = set()
     alone = 0
     for _ in range(_TRIES):
@@ -288,7 +317,7 @@ def _isolating(space: Space, sides: Sequence[IntArray], rng: np.random.Generator
     """Predicates that hold for one or two rows of the release, and for which rows of each side.
 
     Args:
-        sides: Places in the pool of the rows of each side, shape (k,) each; as many of each are
+        sides: Numbers of the rows of each side in the pool, shape (k,) each; as many of each are
             looked at as the smaller side has.
     """
     size = min(map(len, sides))
@@ -318,8 +347,14 @@ def _isolating(space: Space, sides: Sequence[IntArray], rng: np.random.Generator
 def _holds(
     space: Space, rows: FloatArray, row: FloatArray, columns: IntArray, middle: FloatArray
 ) -> IntArray:
-    """Numbers of the rows like ``row`` in some columns: of equal value, or of a number that is as
-    far from the middle.
+    """Numbers of the ``rows`` that are like a row in some columns: they have its category, or a
+    number at least as far on the same side of the median.
+
+    Args:
+        rows: Shape (n, columns).
+        row: Shape (columns,).
+        columns: Numbers of the columns that are compared, shape (k,).
+        middle: Median of each column, shape (columns,).
     """
     holds = np.ones(len(rows), dtype=bool)
     for column in columns.tolist():

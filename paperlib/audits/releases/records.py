@@ -21,9 +21,10 @@ def check_record_columns(
     names: Sequence[object] | None = None,
     groups: Sequence[str] = (),
 ) -> None:
-    """Refuse (ValueError) a column that names units of several rows, or records of both sides.
+    """Refuse (ValueError) a column that looks as if its values named units of several rows, or
+    records that stand on both sides.
 
-    Rows that are equal in all columns are left out: whether they are copies is asked of the rows.
+    Rows that are equal in all columns are left out here; `check_copies` refuses copies of rows.
 
     Args:
         members, nonmembers: Tables, of which the columns of both are asked.
@@ -40,24 +41,24 @@ def check_record_columns(
     pool, member = pool[single], member[single]
     if not len(pool):
         return
-    pool = pool.astype(object).where(pool.notna(), None)
+    pool = pool.astype(object).where(pool.notna(), None)  # a missing cell is None
     cells = {str(name): pool[name].tolist() for name in columns}
     check_columns(cells, member, groups=groups)
 
 
 def alike_rows_warnings(rows: pd.DataFrame, member: NDArray[np.bool_]) -> tuple[str, ...]:
-    """A warning where rows that are alike are on one side more often than chance explains, as are
-    rows of one person, which came in or stayed out together.
+    """A warning where rows that are near to each other are on one side, members or non-members,
+    more often than coins explain whose chance changes smoothly with the columns: then several rows
+    may be of one person, which came in or stayed out together.
 
-    Alike are rows that are near to each other in their numbers, times and columns of few words;
-    without such a column nothing is asked.
+    Nearness is by the columns that hold numbers, times, or ten different words at most.
 
     Args:
-        rows: A table of n rows, of members and of non-members.
+        rows: A table of n rows, of both sides in random order.
         member: Whether each row is a member, shape (n,).
 
     Returns:
-        One warning, or none.
+        One sentence; none where sides look independent, or no column of these kinds is there.
     """
     numbers = _numbers_of(rows)
     if not numbers.shape[1]:

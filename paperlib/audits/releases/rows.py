@@ -88,7 +88,13 @@ def _common_kind(by_name: Mapping[str, Any]) -> str:
 
 
 def _alike_tables(by_name: Mapping[str, pd.DataFrame], kept: str | None) -> Alike:
-    """`alike` of tables, whose columns are compared by what they mean."""
+    """The rows of tables, by name, whose columns are compared by what they mean: dates, times and
+    numbers are read, words written in one spelling, and new keys left out, but for ``kept``.
+
+    Raises:
+        ValueError: Other columns than those of the release, or of other kinds, or no column that
+            can be compared.
+    """
     columns = by_name["release"].columns
     plain = {name: _plain_table(name, table, columns) for name, table in by_name.items()}
     tables, unclear = read_values(plain)
@@ -100,6 +106,7 @@ def _alike_tables(by_name: Mapping[str, pd.DataFrame], kept: str | None) -> Alik
     keys = [name for name in new_keys(release, pool) if name != kept]
     check_not_keys_alone(release, pool, keys)
     notes += tuple(_note_of_key(name, release[name], pool[name]) for name in keys)
+    # Warnings by the name of their column.
     uncertain = {reading.column: words.read_in_several_ways(*reading) for reading in unclear}
     uncertain |= _uncertain_keys(release[keys], pool[keys])
     release, pool = release.drop(columns=keys), pool.drop(columns=keys)
@@ -117,8 +124,10 @@ def _alike_tables(by_name: Mapping[str, pd.DataFrame], kept: str | None) -> Alik
 
 
 def _refusal(columns: Mapping[str, str]) -> tuple[Refusal, ...]:
-    """The refusal for columns that cannot be compared, by name with what is said of each; none
-    where there are none. It names all columns, and says why of the first.
+    """The refusal for columns that cannot be compared; none where there are none.
+
+    ``columns`` are the warning of each by its name. The refusal names all columns, and gives the
+    first one's warning as the reason.
     """
     if not columns:
         return ()
@@ -131,8 +140,8 @@ def _names_of_text(table: pd.DataFrame) -> list[Any]:
 
 
 def _spell_alike(release: pd.DataFrame, pool: pd.DataFrame) -> tuple[str, ...]:
-    """Write the words of both tables in the spelling in which they share most, in place; a note for
-    each column whose words that changes.
+    """Write the words of both tables, column by column and in place, in the spelling in which they
+    share most; the notes of the columns in which they share more than as they are.
     """
     notes: list[str] = []
     for name in _names_of_text(release):
@@ -146,13 +155,13 @@ def _spell_alike(release: pd.DataFrame, pool: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _note_of_key(name: object, released: "pd.Series[Any]", records: "pd.Series[Any]") -> str:
-    """That a column is left out."""
+    """The note that a column of keys is left out, with the number of records that share one."""
     return words.left_out(name, int(released.dropna().isin(records.dropna()).sum()))
 
 
 def _uncertain_keys(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
-    """Warnings that columns of text, left out as keys, may be none: their form is not that of the
-    records.
+    """Warnings, by name, that columns of text, left out as keys, may be none: their form is not
+    that of the records. Both tables hold these columns alone.
     """
     warnings: dict[str, str] = {}
     for name in _names_of_text(release):
@@ -163,8 +172,8 @@ def _uncertain_keys(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]
 
 
 def _other_words(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
-    """What is said of columns in whose words copies would not show, but for names that never
-    repeat.
+    """Warnings, by name, of columns in whose words copies would not show, since the release writes
+    them otherwise than the records; columns whose words never repeat on a side are left out.
     """
     columns: dict[str, str] = {}
     for name in _names_of_text(release):
@@ -179,7 +188,7 @@ def _other_words(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
 
 
 def _alike_texts(by_name: Mapping[str, Sequence[str]]) -> Alike:
-    """`alike` of texts, whose spaces and accents are written in one way."""
+    """The rows of lists of texts, by name, whose spaces and accents are written in one way."""
     release, *sides = (
         [" ".join(_composed(text).split()) for text in texts] for texts in by_name.values()
     )
@@ -189,7 +198,11 @@ def _alike_texts(by_name: Mapping[str, Sequence[str]]) -> Alike:
 
 
 def _alike_images(by_name: Mapping[str, NDArray[Any]]) -> Alike:
-    """`alike` of images, which are compared by the mean of each."""
+    """The rows of images, by name, with a warning where their means are unlike.
+
+    Raises:
+        ValueError: Images of several shapes, or values that are masked or not finite.
+    """
     expected = np.shape(by_name["release"])[1:]
     for name, rows in by_name.items():
         if np.ma.is_masked(rows) or not np.isfinite(np.sum(rows)):
@@ -210,7 +223,9 @@ def _alike_images(by_name: Mapping[str, NDArray[Any]]) -> Alike:
 def _with_strange_values(
     release: Any, pool: Any, of_release: pd.DataFrame, of_pool: pd.DataFrame
 ) -> Alike:
-    """Rows that are no tables, with the warnings of tables that stand for them."""
+    """Rows that are no tables, with the warnings of the tables ``of_release`` and ``of_pool``, one
+    row for each of theirs, whose columns stand for them.
+    """
     strange = _strange_columns(of_release, of_pool)
     return Alike(release, pool, tuple(strange.values()), uncertain=_refusal(strange))
 
@@ -250,8 +265,15 @@ def _plain_table(name: str, table: pd.DataFrame, columns: "pd.Index[Any]") -> pd
 
 
 def check_kinds(name: str, table: pd.DataFrame, other: pd.DataFrame, called: str) -> dict[str, str]:
-    """What each column holds; a ValueError where one of the same name in ``other`` holds something
-    else.
+    """What each column of a table holds, such as "numbers", by its name.
+
+    Args:
+        name: Of the table, as the message begins.
+        other: Table whose columns are asked.
+        called: The other table in the message.
+
+    Raises:
+        ValueError: A column of the other table holds something else there.
     """
     kinds: dict[str, str] = {}
     for column in other:
@@ -276,7 +298,9 @@ def _numbered(release: pd.DataFrame) -> list[str]:
 
 
 def _strange_columns(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
-    """Warnings of columns of which most released values are unlike those of the records."""
+    """Warnings, by name, of columns of which most released values are unlike those of the records;
+    columns without values on a side have none.
+    """
     warnings: dict[str, str] = {}
     for name in release:
         released = release[name].dropna()
@@ -293,7 +317,10 @@ def _strange_columns(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str
 
 
 def _strange_number(name: object, released: "pd.Series[Any]", records: "pd.Series[Any]") -> str:
-    """The warning of a column where most values lie apart from the records'; "" elsewhere."""
+    """The warning of a column where most values lie apart from the records'; "" elsewhere.
+
+    Most are half of them: the distance of Kolmogorov and Smirnov is above 0.5.
+    """
     ranks = pd.concat([released, records]).rank().to_numpy()
     released_ranks, record_ranks = np.split(ranks, [len(released)])
     distance = float(ks_2samp(released_ranks, record_ranks, method="asymp").statistic)
@@ -301,8 +328,8 @@ def _strange_number(name: object, released: "pd.Series[Any]", records: "pd.Serie
 
 
 def _strange_text(name: object, released: "pd.Series[Any]", records: "pd.Series[Any]") -> str:
-    """The warning of a column where most texts are spelled unlike the records', or are none of the
-    records' few words; "" elsewhere.
+    """The warning of a column where more texts stand in the records in another spelling than as
+    they are, or where most are none of the records' few words; "" elsewhere. No value is missing.
     """
     unlike = released[~released.isin(records)]
     if unlike.empty:
@@ -319,8 +346,14 @@ def _strange_text(name: object, released: "pd.Series[Any]", records: "pd.Series[
 
 
 def space_of(release: Any, pool: Any) -> Space:
-    """Rows of both as numbers with their distances: tables, lists of texts or arrays of images, as
-    `alike` gives them.
+    """Rows of both as numbers, with their distances.
+
+    Args:
+        release, pool: Two tables with the same columns, lists of texts, or arrays of images, as
+            `alike` gives them.
+
+    Raises:
+        ValueError: Texts without words.
     """
     if isinstance(release, pd.DataFrame):
         return table_space(release, pool)
@@ -330,7 +363,9 @@ def space_of(release: Any, pool: Any) -> Space:
 
 
 def taken(rows: Any, indices: NDArray[np.int64]) -> Any:
-    """The rows of these indices, shape (k,), in their order."""
+    """The rows of a table, a list or an array at these positions from 0, shape (k,), in their
+    order.
+    """
     if isinstance(rows, pd.DataFrame):
         return rows.iloc[indices].reset_index(drop=True)
     if isinstance(rows, list):
@@ -341,8 +376,17 @@ def taken(rows: Any, indices: NDArray[np.int64]) -> Any:
 def check_copies(
     space: Space, member: Flags, units: Sequence[object] | None = None
 ) -> tuple[str, ...]:
-    """Refuse (ValueError) a release that is one of the sides, and rows that stand on both or twice
-    on one; rows of the same of ``units`` may be equal.
+    """Refuse (ValueError) a release that is one of the sides, and equal rows of which one is a
+    member and one is not more often than coins for each row explain; warn of other equal rows.
+
+    Args:
+        space: The rows of the release and of the pool.
+        member: Whether each row of the pool is a member, shape (n,).
+        units: The unit of each row of the pool, whose rows may be equal; None where each row is a
+            record.
+
+    Returns:
+        Warnings of rows that are equal, but not by chance; none with units.
     """
     # Of two equal independent rows both are on one side about as often as not: repeated ones are
     # not.
@@ -359,10 +403,12 @@ def check_copies(
             )
     if units is not None:  # one of the equal rows of each unit
         rows = pd.DataFrame({"unit": units, "key": keys})
-        first = ~rows.duplicated().to_numpy()
-        keys, member = keys[first], member[first]
+        is_first = ~rows.duplicated().to_numpy()
+        keys, member = keys[is_first], member[is_first]
     _, group, times = np.unique(keys, return_inverse=True, return_counts=True)
     members = np.bincount(group, weights=member)  # among the equal rows of each group
+    # Of two rows drawn without replacement one is a member with chance 2 m (n - m) / (n (n - 1)),
+    # of n rows and m members. Groups of three and more equal rows are left out.
     pairs = int((times == 2).sum())
     across = int(((times == 2) & (members == 1)).sum())
     share = 2 * member.mean() * (1 - member.mean()) * member.size / (member.size - 1)
@@ -381,10 +427,17 @@ def check_copies(
 def check_one_draw(
     rows: Any, member: Flags, seed: int, isolation: FloatArray | None = None
 ) -> None:
-    """Refuse (ValueError) sides that a classifier tells apart by their rows, given in random order.
+    """Refuse (ValueError) sides that can be told apart without the release: by a classifier, fitted
+    to every second row and tried on the others, or by how isolated their rows are.
 
-    Or that ``isolation`` does: the distance of each row to the nearest other one, shape (n,), as of
-    images in another format. ``rows`` are numbers, shape (n, d), perhaps sparse.
+    Sides that are two random parts of one set are refused with a chance of about 0.0003.
+
+    Args:
+        rows: Numbers, shape (n, d), perhaps sparse, in random order.
+        member: Whether each row is a member, shape (n,).
+        seed: Of the classifier.
+        isolation: Distance of each row to the nearest other one, shape (n,), which tells images in
+            another format; None leaves that out.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -400,6 +453,7 @@ def check_one_draw(
             f"{chance:.1g}), as after another file format or rounding; bring two random parts of "
             "one set, stored alike"
         )
+    # Trees for the few columns of a table; a linear model for pixels and words.
     model: Any = make_pipeline(MaxAbsScaler(), LogisticRegression())
     if not isinstance(rows, np.ndarray):
         # Weights of words know which texts were copied into the release.

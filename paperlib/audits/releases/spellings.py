@@ -63,12 +63,16 @@ def in_one_spelling(released: "Column[Any]", records: "Column[Any]") -> Spelled:
     records: as they are, without accents and spaces, without punctuation, as telephone numbers, or
     with their words in any order. Missing words stay missing.
 
-    A spelling in which different words of the records become one is passed over.
+    A spelling in which more than a hundredth of the records' different words become one with others
+    is passed over.
+
+    Args:
+        released, records: Text, shapes (n,) and (m,).
     """
     before = int(released.isin(records.dropna()).sum())
     chosen = Spelled(released, records, 0)
     if before == released.notna().sum():
-        return chosen
+        return chosen  # all are among the records as they are
     different = records.map(letters_of, na_action="ignore").nunique()
     for spelling in _SPELLINGS:
         words = records.map(spelling, na_action="ignore")
@@ -103,7 +107,7 @@ def is_written_otherwise(released: "Column[Any]", records: "Column[Any]") -> boo
 
 
 def _formed(texts: "Column[Any]", spelling: Spelling, form: Spelling) -> "Column[Any]":
-    """The form of each text in a spelling."""
+    """The form of each text in a spelling, shape (n,)."""
     return texts.map(spelling).map(form)
 
 

@@ -15,8 +15,7 @@ from paperlib.reading.columns import MISSING
 
 Column = pd.Series  # of one table
 Reader = Callable[["Column[Any]"], "list[ColumnReading]"]
-"""The readings of a column that take the fewest cells for words; none where it means another thing.
-"""
+"""From a column to its readings as dates, say; none where it holds something else."""
 
 _FIRST = 6  # values that show whether a column holds dates
 _SAMPLE = 50  # values from which their forms are guessed
@@ -85,7 +84,9 @@ def _is_text(cells: "Column[Any]") -> bool:
 
 
 def _common_readings(cells: Sequence["Column[Any]"]) -> list[list[ColumnReading]] | None:
-    """The readings of each table by the first reader that can read all of them."""
+    """The readings of a column, ``cells`` of each table, by the first reader that can read it in
+    all of them; None where there is no such reader.
+    """
     readers: tuple[Reader, ...] = (_dates, _times_of_day, _numbers)
     for reader in readers:
         readings = [reader(column) for column in cells]
@@ -95,8 +96,9 @@ def _common_readings(cells: Sequence["Column[Any]"]) -> list[list[ColumnReading]
 
 
 def _chosen(readings: Sequence[list[ColumnReading]]) -> tuple[list[ColumnReading], bool]:
-    """One reading of each table: in a form that all share, else the one that shares most values
-    with the tables that can be read in one way only; and whether that leaves nothing open.
+    """One reading of the column in each table: in a form that all share, else the one that shares
+    most values with the tables that can be read in one way only; and whether no table was left
+    that could be read otherwise.
     """
     shared = _in_shared_form(readings)
     if shared is not None:
@@ -117,7 +119,7 @@ def _in_shared_form(readings: Sequence[list[ColumnReading]]) -> list[ColumnReadi
 
 
 def _sharing_most(readings: Sequence[ColumnReading], values: "Column[Any]") -> ColumnReading:
-    """The reading with the largest share of these values, the first of several."""
+    """The reading of whose cells the largest share is among these values, the first of several."""
     return max(readings, key=lambda reading: float(reading.values.isin(values).mean()))
 
 
@@ -133,14 +135,19 @@ def _present(cells: "Column[Any]") -> "Column[Any]":
 
 
 def _best(cells: "Column[Any]", candidates: Mapping[str, "Column[Any]"]) -> list[ColumnReading]:
-    """The readings that take the fewest values for words, few in all; equal ones count once.
+    """The readings of a column that leave the fewest of its different values unread, as words; none
+    where even they leave too many. Of readings that give the same values the first is kept.
 
-    ``candidates`` hold for each form the reading of each different value, by that value.
+    Args:
+        cells: The column, as text.
+        candidates: By form, what each different value means, with these values as the index;
+            missing for a word.
     """
     unread = {form: int(values.isna().sum()) for form, values in candidates.items()}
     fewest = min(unread.values(), default=0)
     readings: list[ColumnReading] = []
     for form, values in candidates.items():
+        # A twentieth of the values may be words, or one of a few, but never half.
         is_poor = fewest > max(1, len(values) // _WORDS) or 2 * fewest >= len(values)
         if unread[form] > fewest or is_poor:
             continue
@@ -154,7 +161,9 @@ def _best(cells: "Column[Any]", candidates: Mapping[str, "Column[Any]"]) -> list
 
 
 def _dates(cells: "Column[Any]") -> list[ColumnReading]:
-    """The readings of a column as dates, with or without a time; those with a zone in UTC."""
+    """The readings of a column as dates, with or without a time; those with a zone in UTC; none
+    where it holds no dates.
+    """
     if cells.dtype.kind == "M":
         return [ColumnReading(_FROM_TYPE, cells)]
     if not _is_text(cells):
@@ -165,7 +174,9 @@ def _dates(cells: "Column[Any]") -> list[ColumnReading]:
         return []
     parsed = {form: _parsed(distinct, form) for form in forms}
     candidates: dict[str, Column[Any]] = {}
-    for order in (forms, forms[::-1]):  # of two that read as much, the first is taken
+    # Of forms that read as many values the first is taken: both orders, since day and month may be
+    # exchanged.
+    for order in (forms, forms[::-1]):
         used, values = _filled(parsed, order)
         candidates[" and ".join(used)] = values
     return _best(cells, candidates)
@@ -196,8 +207,12 @@ def _is_iso(text: str) -> bool:
 def _filled(
     parsed: Mapping[str, "Column[Any]"], order: Sequence[str]
 ) -> tuple[list[str], "Column[Any]"]:
-    """Values in the form that reads most of them, what it leaves open in the form that reads most
-    of that, and so on; and the forms that were used.
+    """The forms that were used, and the values: in the form that reads most of them, what it leaves
+    open in the form that reads most of that, and so on.
+
+    Args:
+        parsed: By form, the date of each different value; missing where it has another form.
+        order: All forms; of those that read as many values the first is taken.
     """
     used: list[str] = []
     values = pd.Series(pd.NaT, index=parsed[order[0]].index)
@@ -213,8 +228,8 @@ def _filled(
 
 
 def _date_forms(distinct: "Column[Any]") -> list[str]:
-    """The forms of dates that pandas finds in a sample of the values, with either order of day and
-    month; none where a few of them are no dates.
+    """The forms of dates, such as "%d.%m.%Y", that pandas finds in a sample of sorted values, with
+    either order of day and month; none where no ISO date is there and a few values are no dates.
     """
     forms = [_ISO_FORM] if distinct.map(_is_iso).any() else []
     if not forms and not _guessed_forms(_spread(distinct, _FIRST)):
@@ -239,7 +254,9 @@ def _guessed_forms(texts: Sequence[str]) -> list[str]:
 
 
 def _guessed_form(text: str, day_first: bool) -> str | None:
-    """The form of one date; None where it is none, or has no month."""
+    """The form of one date, such as "%d/%m/%Y"; None of a text that is no date, has no year or no
+    month, or a day right after its year. ``day_first`` decides what 01/02/2021 is.
+    """
     longer = _SHORT_YEAR.sub(r"\g<1>20\3", text)  # pandas knows years of four digits
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an order of day and month that does not fit
@@ -255,7 +272,9 @@ def _guessed_form(text: str, day_first: bool) -> str | None:
 
 
 def _numbers(cells: "Column[Any]") -> list[ColumnReading]:
-    """The readings of a column as numbers, which may have one unit and marks between thousands."""
+    """The readings of a column as numbers, which may have one unit and marks between thousands;
+    none where it holds other text, several units, or codes such as 007.
+    """
     if cells.dtype.kind in "iuf":
         return [ColumnReading(_FROM_TYPE, cells)]
     if not _is_text(cells):
@@ -287,7 +306,9 @@ def _digits_and_unit(text: str) -> tuple[str, str] | None:
 
 
 def _number(digits: str, thousands: str, fraction: str) -> float:
-    """The number that digits mean with these marks; NaN where they do not fit."""
+    """The number that digits mean where ``thousands`` stands between groups of three, or is empty,
+    and ``fraction`` before the decimals; NaN where they do not fit.
+    """
     grouped = rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+" if thousands else r"\d+"
     whole = rf"(?:\d+|{grouped})"
     pattern = rf"[+-]?(?:{whole}(?:{re.escape(fraction)}\d*)?|{re.escape(fraction)}\d+)"
