@@ -12,12 +12,15 @@ from typing import Any
 from paperlib.core import AuditResult, MembershipScores, ScoreAudit
 from paperlib.core.facts import Refusal
 from paperlib.core.intervals import ScoreMeasures, score_measures
+from paperlib.core.options import Questions
 from paperlib.core.results import json_ready
 from paperlib.io.files import config_hash, file_sha256, write_text
 from paperlib.reading.folders import visible_files
 from paperlib.report.audit.about import About
 from paperlib.report.audit.tables import Names, TableSection
 from paperlib.report.provenance import report_conditions
+from paperlib.words.audits.questions.facts import facts_of
+from paperlib.words.audits.questions.texts import QuestionRow, chosen, question_rows
 from paperlib.words.verdict import Verdict, audit_verdict
 
 
@@ -25,11 +28,11 @@ from paperlib.words.verdict import Verdict, audit_verdict
 class Answer:
     """A number of an audit, with what must stand beside it."""
 
-    about: str  # what was audited
+    about: str  # what was audited, the first line; "" for none
     epsilon: float | None  # nats; None for a result that is no epsilon
-    headline: str
-    claim: str
-    condition: str = ""
+    headline: str  # the number in a sentence
+    claim: str  # what is shown, in a sentence
+    condition: str = ""  # the assumption that must stand beside the number
     warnings: tuple[str, ...] = ()
     report: str = ""  # path of the HTML report
 
@@ -101,6 +104,10 @@ class AuditDocument:
     more: Mapping[str, Any] = field(default_factory=dict)  #: further or other fields of the JSON
     #: sealed texts of plan and coins, and scores, as for the page
     receipt: Mapping[str, str] | None = None
+    questions: tuple[Questions, ...] = ()  #: public texts whose questions the report answers
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "questions", chosen(self.questions))
 
     @cached_property
     def measures(self) -> ScoreMeasures:
@@ -128,6 +135,23 @@ class AuditDocument:
         for result in self._answered:
             refusals += result.refusals
         return tuple(dict.fromkeys(refusals))
+
+    @cached_property
+    def question_rows(self) -> tuple[QuestionRow, ...]:
+        """What the facts of the audit show of each question of the chosen texts, text by text."""
+        facts = facts_of(
+            self.audits,
+            what=self.what,
+            design=self.design,
+            refusals=self.refusals,
+            claimed_epsilon=self.claimed_epsilon,
+            refuted=self.verdict.refuted,
+            is_described=self.about != About(),
+        )
+        rows: list[QuestionRow] = []
+        for name in self.questions:
+            rows += question_rows(name, facts)
+        return tuple(rows)
 
     @property
     def _answered(self) -> list[AuditResult]:
@@ -179,6 +203,8 @@ class AuditDocument:
         content["design"] = self.design
         content["inputs"] = self.inputs
         content["claimed_epsilon"] = self.claimed_epsilon
+        if self.questions:
+            content["questions"] = [row.to_dict() for row in self.question_rows]
         return json_ready({**content, **self.more})
 
     def html(self) -> str:
@@ -200,6 +226,7 @@ class AuditDocument:
             refusals=self.refusals,
             more=self.sections,
             receipt=self.receipt,
+            questions=self.question_rows,
         )
 
     def write(self, path: str | PathLike[str]) -> None:

@@ -13,9 +13,11 @@ from typing import Any, cast
 import numpy as np
 
 import paperlib
+from paperlib.core.options import Questions
 from paperlib.core.sealed import sealed_text
 from paperlib.report.audit.about import About
 from paperlib.report.provenance import package_version
+from paperlib.words.audits.questions.texts import chosen
 
 _ROOMS = (
     "core",
@@ -42,6 +44,7 @@ class ReportWords:
         groups: Group of each record, members first, None for one without; None for no groups.
         reading: Warnings: those of the reader of the file, then those that follow from the scores.
         seed: Seed of the splits of the further audits.
+        questions: Names of the public texts whose questions the report answers.
         versions: What wrote the report, as `versions` says it.
     """
 
@@ -53,6 +56,7 @@ class ReportWords:
     groups: tuple[str | None, ...] | None
     reading: tuple[str, ...]
     seed: int
+    questions: tuple[Questions, ...] = ()
     versions: str = field(default_factory=lambda: versions())
 
     @property
@@ -69,6 +73,8 @@ class ReportWords:
             "seed": self.seed,
             "versions": self.versions,
         }
+        if self.questions:  # reports did not always have them
+            content["questions"] = self.questions
         return sealed_text(content)
 
 
@@ -87,6 +93,7 @@ def read_words(text: object) -> ReportWords | None:
             groups=None if content["groups"] is None else tuple(content["groups"]),
             reading=tuple(content["reading"]),
             seed=content["seed"],
+            questions=chosen(content.get("questions", ())),
             versions=content["versions"],
         )
         is_whole = _types_are_right(words) and words.text == text
@@ -122,7 +129,9 @@ def sealed_scores(values: "Sequence[float] | np.ndarray") -> str:
 
 
 def read_scores_of(text: str) -> list[float]:
-    """The scores of such a text; a ValueError where it holds anything else."""
+    """The scores that `sealed_scores` wrote as this text, shape (n,); a ValueError where it holds
+    anything else.
+    """
     values: Any = json.loads(text)
     scores: list[float] = []
     for value in values if isinstance(values, list) else [None]:

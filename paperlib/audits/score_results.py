@@ -152,11 +152,15 @@ class Audits:
         )
 
     def _receipt(self, plan: SealedPlan, coins: Coins, fields: Mapping[str, Any]) -> dict[str, str]:
-        """Sealed texts of plan, coins and scores, one score per coin in the order of the coins, and
-        of what else the report with these fields says.
+        """Sealed texts under "plan", "coins", "scores", one score per coin in the order of the
+        coins, and "report", what else a report with these fields of `AuditDocument` says.
+
+        Raises:
+            ValueError: Ids among the fields that are not those of the coins.
         """
         from paperlib.audits.report_words import ReportWords, group_names, sealed_scores
         from paperlib.report.audit.about import About
+        from paperlib.words.audits.questions.texts import chosen
 
         ids = fields.get("ids")
         if ids is not None and list(map(str, ids)) != _members_first(coins):
@@ -173,6 +177,7 @@ class Audits:
             groups=group_names(fields.get("groups")),
             reading=self.reading,
             seed=self.seed,
+            questions=chosen(fields.get("questions", ())),
         )
         scores = sealed_scores(values)
         return {"plan": plan.text, "coins": coins.text, "scores": scores, "report": words.text}
@@ -197,7 +202,9 @@ def _line(audit: ScoreAudit) -> str:
 
 
 def _row(audit: ScoreAudit) -> tuple[str, str, float | None, str, str]:
-    """A row of `Audits.to_frame`."""
+    """Title, kind, epsilon (nats, None where there is none), condition, and purpose of an audit, or
+    why it was not possible.
+    """
     if audit.result is None:
         return audit.title, audit.kind, None, "", f"not possible: {audit.refused}"
     result = audit.result

@@ -97,6 +97,7 @@ def combine(
     fail_above: options.FailAbove = None,
     junit: options.Junit = None,
     about: options.About = None,
+    questions: options.Questions = None,
     output: options.Output = None,
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
@@ -120,6 +121,7 @@ def combine(
         fail_above=fail_above,
         junit=junit,
         about=about,
+        questions=questions or (),
         output=output,
         as_json=as_json,
     )

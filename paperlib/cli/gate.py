@@ -34,6 +34,7 @@ class Wishes:
         fail_above: The limit of the gate, nats; None without a gate.
         junit: Where the outcome is written as JUnit XML, or None.
         about: File of facts about the model, for the report, or None.
+        questions: Public texts whose questions the report answers.
         output: Path of the report; None for one by the name of the input.
         as_json: Print JSON, and write a report only with ``output``.
     """
@@ -42,6 +43,7 @@ class Wishes:
     fail_above: float | None = None
     junit: Path | None = None
     about: Path | None = None
+    questions: Sequence[str] = ()
     output: Path | None = None
     as_json: bool = False
 
@@ -94,7 +96,7 @@ class Wishes:
         **facts: object,
     ) -> dict[str, Any]:
         """Fields of a document that every audit has, by the names of the arguments of its
-        ``document``: facts, inputs with their checksums, about and claimed_epsilon.
+        ``document``: facts, inputs with their checksums, about, claimed_epsilon and questions.
 
         ``about_file`` is what `checked` returns, ``files`` are paths by heading, ``inputs`` further
         inputs by name, and ``facts`` what else the report says of the audit.
@@ -106,12 +108,14 @@ class Wishes:
             "inputs": {**checksums(files.values()), **(inputs or {})},
             "about": about_file,
             "claimed_epsilon": self.claimed_epsilon,
+            "questions": tuple(self.questions),
         }
 
     def parts_of_scores(
         self, about_file: "About", source: dict[str, str], inputs: dict[str, str]
     ) -> dict[str, Any]:
-        """Fields of the document of an audit of scores: facts, inputs, about and claimed_epsilon.
+        """Fields of the document of an audit of scores: facts, inputs, about, claimed_epsilon and
+        questions.
 
         ``about_file`` is what `checked` returns, ``source`` says by heading where the scores come
         from, and ``inputs`` has the SHA-256 of each file by its name.
@@ -125,6 +129,7 @@ class Wishes:
             "inputs": inputs,
             "about": about_file,
             "claimed_epsilon": self.claimed_epsilon,
+            "questions": tuple(self.questions),
         }
 
     def deliver(self, document: "AuditDocument", file: str, text: Sequence[str]) -> int:

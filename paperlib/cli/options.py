@@ -7,7 +7,7 @@ alone takes stands in its own signature.
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -22,6 +22,19 @@ def _epsilon(value: float | None) -> float | None:
     if value is not None and not (math.isfinite(value) and value >= 0):
         raise typer.BadParameter(f"expected an epsilon of 0 or more, got {value:g}")
     return value
+
+
+def _question_texts(names: list[str] | None) -> list[str]:
+    """Names of public texts whose questions a report answers, each once; none without the
+    option.
+
+    Raises typer.BadParameter for the name of no text.
+    """
+    known = get_args(core_options.Questions)
+    for name in names or ():
+        if name not in known:
+            raise typer.BadParameter(f"expected one of {', '.join(known)}, got {name}")
+    return list(dict.fromkeys(names or ()))
 
 
 def _hold_read_limit(context: typer.Context, limit: str | None) -> str | None:
@@ -175,6 +188,17 @@ About = Annotated[
     typer.Option(
         metavar="FILE",
         help=("YAML with model, version, owner, trained, data, contact and notes, for the report."),
+    ),
+]
+Questions = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        callback=_question_texts,
+        help=(
+            "Answer the questions of a public text in the report: edpb (Opinion 28/2024), nist-226 "
+            "(SP 800-226) or aisvs (OWASP, 1.0); repeatable."
+        ),
     ),
 ]
 Output = Annotated[

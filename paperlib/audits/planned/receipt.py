@@ -75,6 +75,7 @@ class Receipt:
             inputs=words.inputs,
             ids=ids,
             groups=words.groups,
+            questions=words.questions,
         )
         texts = {**(document.receipt or {}), "report": words.text}
         return replace(document, receipt=texts)

@@ -66,6 +66,7 @@ def audit_chat(
     fail_above: options.FailAbove = None,
     junit: options.Junit = None,
     about: options.About = None,
+    questions: options.Questions = None,
     output: options.Output = None,
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
@@ -86,6 +87,7 @@ def audit_chat(
         fail_above=fail_above,
         junit=junit,
         about=about,
+        questions=questions or (),
         output=output,
         as_json=as_json,
     )
@@ -99,22 +101,22 @@ def audit_chat(
     file = answers or Path(f"{report_name(corpus)}-answers.jsonl")
     about_file = wishes.checked(corpus, str(file))
     skipped = ReadLog()
-    questions = chat_questions(
+    to_complete = chat_questions(
         corpus, kinds=identifiers, before=before, shown=shown, limit=limit, seed=seed, log=skipped
     )
-    pairs = [(question.prompt, question.answer) for question in questions]
+    pairs = [(question.prompt, question.answer) for question in to_complete]
     request = {**endpoint.body(""), "model": ""}  # which has a name of its own below
     asked = config_hash({"questions": pairs, "tries": tries, "request": request})
     settings = {"model": model, "address": endpoint.url, "corpus or option": asked}
     kept = KeptAnswers(
         file,
         settings,
-        [question.prompt for question in questions for _ in range(tries)],
+        [question.prompt for question in to_complete for _ in range(tries)],
         date=datetime.now(UTC).date().isoformat(),
     )
     left = kept.left  # answers to ask for
     # A rough price: two characters a token, and 50 tokens of instructions around each prompt.
-    characters = sum(len(question.prompt) for question in questions) // len(questions)
+    characters = sum(len(question.prompt) for question in to_complete) // len(to_complete)
     tokens = left * (50 + characters // 2)
     cost = f"about {tokens:,} tokens sent, {left * ANSWER_TOKENS:,} received at most"
     print(
@@ -128,7 +130,7 @@ def audit_chat(
     with kept.through(endpoint) as complete:
         named = f"{model} at {endpoint.host} ({kept.first['date']})"
         audit = audit_chat(
-            questions,
+            to_complete,
             complete,
             tries=tries,
             model=named,

@@ -257,6 +257,7 @@ def audit_marks(
     fail_above: options.FailAbove = None,
     junit: options.Junit = None,
     about: options.About = None,
+    questions: options.Questions = None,
     output: options.Output = None,
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
@@ -277,6 +278,7 @@ def audit_marks(
         fail_above=fail_above,
         junit=junit,
         about=about,
+        questions=questions or (),
         output=output,
         as_json=as_json,
     )

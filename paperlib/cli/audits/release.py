@@ -90,6 +90,7 @@ def audit_release(
     fail_above: options.FailAbove = None,
     junit: options.Junit = None,
     about: options.About = None,
+    questions: options.Questions = None,
     output: options.Output = None,
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
@@ -108,6 +109,7 @@ def audit_release(
         fail_above=fail_above,
         junit=junit,
         about=about,
+        questions=questions or (),
         output=output,
         as_json=as_json,
     )

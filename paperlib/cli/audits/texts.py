@@ -145,6 +145,7 @@ def audit_texts(
     fail_above: options.FailAbove = None,
     junit: options.Junit = None,
     about: options.About = None,
+    questions: options.Questions = None,
     output: options.Output = None,
     as_json: options.Json = False,
     read_limit: options.ReadLimit = None,
@@ -168,6 +169,7 @@ def audit_texts(
         fail_above=fail_above,
         junit=junit,
         about=about,
+        questions=questions or (),
         output=output,
         as_json=as_json,
     )

@@ -16,6 +16,7 @@ from paperlib.core.intervals import ScoreMeasures, score_measures
 from paperlib.core.results import RESULT_SCHEMA_VERSION, json_ready
 from paperlib.core.sealed import sealed_hash
 from paperlib.report.audit.about import About, about_schema
+from paperlib.report.audit.questions import questions_sections
 from paperlib.report.audit.tables import (
     Names,
     TableSection,
@@ -24,6 +25,7 @@ from paperlib.report.audit.tables import (
     measures_section,
 )
 from paperlib.report.tables import format_cell
+from paperlib.words.audits.questions.texts import QuestionRow
 from paperlib.words.directions import refusals as refusals_of
 from paperlib.words.verdict import Verdict, audit_verdict
 
@@ -46,6 +48,7 @@ def audit_report(
     refusals: Sequence[Refusal] = (),
     more: Sequence[str | TableSection] = (),
     receipt: Mapping[str, str] | None = None,
+    questions: Sequence[QuestionRow] = (),
 ) -> str:
     """The report of an audit as one HTML page, which makes no request and runs no script.
 
@@ -63,6 +66,7 @@ def audit_report(
         receipt: The sealed texts ``plan`` and ``coins``, ``scores`` as JSON, in the order of the
             coins, and ``report``, what else the page says, as JSON: from these texts, which the
             page holds, it can be written anew.
+        questions: Questions of public texts, text by text, with what the audit shows of each.
 
     Raises:
         ValueError: There is no audit, or another number of ids or groups than of scores.
@@ -104,6 +108,7 @@ def audit_report(
         warnings=warnings,
         doubted=doubted,
         tables=[*tables, *more],
+        questions=questions_sections(questions),
         images=report_images(scores, audits, measures),
         owner=owner,
         facts={name: format_cell(text) for name, text in facts.items()},
