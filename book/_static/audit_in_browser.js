@@ -59,7 +59,7 @@ const AuditFile = (() => {
     if (reversed?.answer === null) ReadScores.refuse(reversed.text); // a test with random numbers decides
     const saturated = OneRun.saturated(read.values, read.kind === "scores", read.times);
     const { epsilon, correct, guesses } = OneRun.audit(values, read.members, { delta, confidence });
-    const mirrored = reversed === null && epsilon === 0 ? OneRun.mirrored(values, read.members, { delta }) : null;
+    const mirrored = (reversed === null || reversed.answer) && epsilon === 0 ? OneRun.mirrored(values, read.members, { delta }) : null;
     const doubted = [reversed, saturated, mirrored].some((one) => one?.answer === false);
     const ceiling = OneRun.ceiling(total, { delta, confidence });
     const [d, c] = [Calculator.general(delta), Calculator.general(confidence)];

@@ -10,7 +10,9 @@ const OneRun = (() => {
   const SHARP = 3; // nats above the tested odds of the point in its prior
   const TOLERANCE = 1e-9; // nats, of the search of anytime.py
   const STEP = 0.25; // nats between two budgets of failures
-  const REVERSED = -2.3263478740408408; // standard deviations, the normal quantile of the level in direction.py
+  /* Standard deviations, the normal quantiles of the levels in direction.py. */
+  const REVERSED = -2.3263478740408408;
+  const REFUSED = -3.2905267314918945;
 
   const logRight = (odds) => (odds > 0 ? -Math.log1p(Math.exp(-odds)) : odds - Math.log1p(Math.exp(odds)));
   const logWrong = (odds) => logRight(-odds);
@@ -389,9 +391,17 @@ const OneRun = (() => {
 
      Each is { answer, text }, or null: `answer` is false where no number is an answer, and true beside a number. */
 
-  const PROBABLY_REVERSED = "so the direction of the score or the membership is probably reversed and a leak may be missed: check "
-    + "whether the values are losses or scores (`--kind losses` of `paperlib audit`, or higher_means_member in Python) and who is a "
-    + "member, by the membership column or by the files";
+  const CHECK = "check whether the values are losses or scores (`--kind losses` of `paperlib audit`, or higher_means_member in Python) "
+    + "and who is a member, by the membership column or by the files";
+  const IS_REVERSED = ", so the direction of the score or the membership is probably reversed and a leak may be missed: ";
+  const MAY_BE_REVERSED = ", which chance brings in at most one of 100 sound audits; else the direction of the score or the membership is "
+    + "reversed and a leak may be missed: ";
+
+  /* What was observed of a direction: a refusal, or a doubt beside a number. */
+  const reversal = (observed, isRefused) => ({
+    answer: !isRefused,
+    text: observed + (isRefused ? IS_REVERSED : MAY_BE_REVERSED) + CHECK,
+  });
   const ANEW = "compute them again with all their digits, each from its own record; if they stay equal, take another score";
 
   /* A number as Python's format g writes it, with so many digits. */
@@ -436,16 +446,14 @@ const OneRun = (() => {
     if (Math.min(member.length, nonmember.length) < 50 || largest > 0.05 * total) {
       return { answer: null, text: `AUC ${down(auc)} is below one half, and only permutations can tell whether that is chance` };
     }
-    return {
-      answer: false,
-      text: `AUC ${down(auc)} is significantly below one half (p = ${general(normalTail(-z), 2)}), ${PROBABLY_REVERSED}`,
-    };
+    return reversal(`AUC ${down(auc)} is significantly below one half (p = ${general(normalTail(-z), 2)})`, z <= REFUSED);
   }
 
   /* _mirrored of scores that point up, where these show nothing: whether they show a leak in the other direction. */
   function mirrored(values, members, options) {
-    const other = audit(values.map((value) => -value), members, { ...options, confidence: 0.99 });
-    return other.epsilon === 0 ? null : { answer: false, text: `the scores show a leak in the other direction, ${PROBABLY_REVERSED}` };
+    const turned = values.map((value) => -value);
+    const shows = (confidence) => audit(turned, members, { ...options, confidence }).epsilon > 0;
+    return shows(0.99) ? reversal("the scores show a leak in the other direction", shows(0.9995)) : null;
   }
 
   /* _saturated of scores as they were given: all are one, but for wrong answers, or most of three or more values. */

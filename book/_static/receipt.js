@@ -184,7 +184,7 @@ const Receipt = (() => {
     const oriented = plan.direction === "higher" ? scores : scores.map((value) => -value);
     const { epsilon, correct, guesses } = OneRun.audit(oriented, members, plan);
     const reversed = OneRun.reversed(oriented, members, times);
-    const mirrored = reversed === null && epsilon === 0 ? OneRun.mirrored(oriented, members, plan) : null;
+    const mirrored = (reversed === null || reversed.answer) && epsilon === 0 ? OneRun.mirrored(oriented, members, plan) : null;
     const doubts = [reversed, OneRun.saturated(scores, plan.direction === "higher", times), mirrored].filter(Boolean);
     const none = doubts.filter((doubt) => doubt.answer === false);
     const unknown = doubts.filter((doubt) => doubt.answer === null);

@@ -11,17 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, logit
 
 from paperlib.audits.score_results import Audits
-from paperlib.audits.scores import audit_scores
+from paperlib.audits.scores import audits_of, rounded
 from paperlib.bounds import one_run_epsilon
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE, fair_coin_p_value
 from paperlib.bounds.output_sets.audit import OutputSetResult
 from paperlib.core import AuditResult, FloatArray, IntArray, MembershipScores, ScoreAudit
-from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
+from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index, find_ties
 from paperlib.core.intervals import upper_rate
 from paperlib.core.options import Guess
 from paperlib.words.audits import labels as words
 from paperlib.words.claims import ceiling_note, lower_bound_claim
+from paperlib.words.designs import tie_warnings
 from paperlib.words.one_run import one_run_assumptions, output_set_assumptions
 
 _COINS, _TIES = 11, 12  # streams of a seed: no two draws of an audit are from one
@@ -29,7 +30,7 @@ _COINS, _TIES = 11, 12  # streams of a seed: no two draws of an audit are from o
 _MEASURED = ScoreAudit(
     title=words.MEASURED_TITLE, kind="lower bound", purpose=words.MEASURED_PURPOSE
 )
-_FEWEST = 8  # guesses on either side at which the two are compared
+_FEWEST = 8  # guesses on either side, the surest, at which the two are compared apart from all
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,7 +121,7 @@ def audit_labels(
         seed: Seed of the coins and of random splits, 0 or more.
 
     Raises:
-        ValueError: Shapes, values or sums that do not fit, no record with two labels, too few
+        ValueError: Shapes, values or sums that do not fit, no record with two labels, no
             unseen ones, unseen records beside tossed coins or delta above 0, or a class that is the
             true label so often, or seldom, that the law of the proxies must be another one.
 
@@ -144,12 +145,13 @@ def audit_labels(
     warnings = _class_warnings(pairs)
     if not tossed:
         warnings += _agreement_warnings(pairs)
+    # Before the coins: where a model knows a rounded law, a score tells the side of its record, so
+    # that equal ones stand on one side, although no record is a copy.
+    warnings += tie_warnings(find_ties("probabilities", pairs.leaning, ways=words.COPIES))
     # A coin for each record: which of its two labels is named first.
     first = np.random.default_rng([seed, _COINS]).random(pairs.labels.size) < 0.5
     scores = MembershipScores(pairs.leaning[first], -pairs.leaning[~first])
-    played = audit_scores(
-        scores, delta=delta, confidence=confidence, guess=guess, design="played", seed=seed
-    )
+    played = audits_of(scores, None, guess, delta, confidence, "played", seed)
     audits = tuple(_about_labels(audit, tossed, guess) for audit in played)
     if unseen is not None:
         _check_measurable(unseen, tossed, delta, reference)
@@ -157,7 +159,7 @@ def audit_labels(
         measured = cast(LabelsResult, audits[0].result)
         result = _after_gap(measured, pairs, others, confidence, seed)
         audits = (replace(_MEASURED, result=result), *audits)
-    return replace(played, audits=audits, reading=(*played.reading, *warnings))
+    return Audits(scores, audits, "played", reading=(*rounded(scores), *warnings), seed=seed)
 
 
 def _check_measurable(
@@ -348,16 +350,16 @@ def _after_gap(
 
 def _counts(guesses: int, unseen: int) -> list[tuple[int, int]]:
     """Guesses on training records, all, a half, a quarter and so on, and as large a share of those
-    on unseen ones; a ValueError where there are too few of either.
+    on unseen ones; a ValueError where there are none of either.
     """
-    counts: list[tuple[int, int]] = []
-    left, left_unseen = guesses, unseen
+    if min(guesses, unseen) == 0:
+        raise ValueError(
+            f"unseen: {guesses} training records and {unseen} unseen ones have two labels that the "
+            "model tells apart; some of each are needed"
+        )
+    counts = [(guesses, unseen)]
+    left, left_unseen = guesses // 2, unseen // 2
     while min(left, left_unseen) >= _FEWEST:
         counts.append((left, left_unseen))
         left, left_unseen = left // 2, left_unseen // 2
-    if not counts:
-        raise ValueError(
-            f"unseen: {guesses} training records and {unseen} unseen ones have two labels that the "
-            f"model tells apart; at least {_FEWEST} of each are needed"
-        )
     return counts

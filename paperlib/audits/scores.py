@@ -21,12 +21,13 @@ from paperlib.bounds import (
     limit_of_detection,
 )
 from paperlib.bounds.claims.audit import audit_curve
+from paperlib.bounds.claims.curves import ClaimedCurve
 from paperlib.bounds.forgetting import audit_forgetting
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit
 from paperlib.core.checks import check_choice, check_ids, find_ties, unit_means
-from paperlib.core.direction import REVERSED_LEVEL, check_scores, reversed_direction
-from paperlib.core.facts import NAMES_GIVEN, Refusal, reasons
+from paperlib.core.direction import REFUSED_LEVEL, REVERSED_LEVEL, check_scores
+from paperlib.core.facts import NAMES_GIVEN, Refusal, RefusalCode, reasons
 from paperlib.core.options import Design, Guess, ScoreDesign
 from paperlib.core.sealed import check_loaded
 from paperlib.words import forgetting
@@ -320,29 +321,7 @@ def audit_scores(
     reading += rounded(unsorted)
     if coins is not None:
         reading += seed_warnings(coins)
-    # Sorted, so that the order of the rows tells nothing and changes neither a game nor a split.
-    scores = MembershipScores(
-        np.sort(unsorted.member),
-        np.sort(unsorted.nonmember),
-        higher_means_member=unsorted.higher_means_member,
-    )
-    options = {"delta": delta, "confidence": confidence, "design": design, "seed": seed}
-    main = _main_result(scores, guess=guess, **options)
-    reversed_scores = reversed_direction(scores) is not None
-    audits = [replace(_MAIN, result=main)]
-    if curve is not None:
-        result = audit_curve(scores, curve, confidence=confidence, design=design, seed=seed)
-        audits.append(replace(CLAIM, result=result))
-    audits.append(
-        _tried(
-            _OUTPUT_SET,
-            lambda: audit_output_set(*scores.split(seed=seed), **options),
-            is_reversed=reversed_scores,
-        )
-    )
-    if not scores.higher_means_member:
-        star = partial(_epsilon_star, scores, delta, confidence)
-        audits.append(_tried(_EPSILON_STAR, star, is_reversed=reversed_scores))
+    audits = audits_of(unsorted, curve, guess, delta, confidence, design, seed)
     example = ""
     if coins is not None:
         example = one_example(coins)
@@ -352,6 +331,49 @@ def audit_scores(
     facts = record_facts(coins=coins, plan=plan, unit=unit or "")
     stated = tuple(audit.with_claim(example, *assumptions, **facts) for audit in audits)
     return Audits(unsorted, stated, design, reading=reading, plan=plan, coins=coins, seed=seed)
+
+
+def audits_of(
+    unsorted: MembershipScores,
+    curve: ClaimedCurve | None,
+    guess: Guess,
+    delta: float,
+    confidence: float,
+    design: Design,
+    seed: int,
+) -> list[ScoreAudit]:
+    """The audits of `audit_scores`, the main one first, of scores whose records were checked; the
+    arguments are its own.
+    """
+    # Sorted, so that the order of the rows tells nothing and changes neither a game nor a split.
+    scores = MembershipScores(
+        np.sort(unsorted.member),
+        np.sort(unsorted.nonmember),
+        higher_means_member=unsorted.higher_means_member,
+    )
+    options: dict[str, Any] = {
+        "delta": delta,
+        "confidence": confidence,
+        "design": design,
+        "seed": seed,
+    }
+    main = _main_result(scores, guess=guess, **options)
+    is_reversed = any(reason.code == RefusalCode.REVERSED for reason in main.refusals)
+    audits = [replace(_MAIN, result=main)]
+    if curve is not None:
+        result = audit_curve(scores, curve, confidence=confidence, design=design, seed=seed)
+        audits.append(replace(CLAIM, result=result))
+    audits.append(
+        _tried(
+            _OUTPUT_SET,
+            lambda: audit_output_set(*scores.split(seed=seed), **options),
+            is_reversed=is_reversed,
+        )
+    )
+    if not scores.higher_means_member:
+        star = partial(_epsilon_star, scores, delta, confidence)
+        audits.append(_tried(_EPSILON_STAR, star, is_reversed=is_reversed))
+    return audits
 
 
 def _check_pairs(
@@ -484,8 +506,8 @@ def rounded(scores: MembershipScores) -> tuple[str, ...]:
 def _other_direction(
     scores: MembershipScores, guess: Guess, design: Design, seed: int, delta: float
 ) -> Refusal | None:
-    """The refusal of scores whose other direction shows a leak, with error `REVERSED_LEVEL`; None
-    where it shows none.
+    """The refusal of scores whose other direction shows a leak with error `REFUSED_LEVEL`, or the
+    doubt, with error `REVERSED_LEVEL`; None where it shows none.
 
     It is asked where the direction as given shows nothing and nothing else is refused: a leak of
     few records leaves the AUC, by which reversed scores are seen otherwise, as it is. The other
@@ -493,17 +515,10 @@ def _other_direction(
     """
     mirrored = replace(scores, higher_means_member=not scores.higher_means_member)
     # What it shows is no result: a direction that is chosen after a look has no confidence.
-    result = audit_one_run(
-        mirrored,
-        delta=delta,
-        guess=guess,
-        design=design,
-        seed=seed,
-        confidence=1 - REVERSED_LEVEL,
-    )
-    if result.epsilon == 0:
+    bound = partial(audit_one_run, mirrored, delta=delta, guess=guess, design=design, seed=seed)
+    if bound(confidence=1 - REVERSED_LEVEL).epsilon == 0:
         return None
-    return words.other_direction()
+    return words.other_direction(is_refused=bound(confidence=1 - REFUSED_LEVEL).epsilon > 0)
 
 
 def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bool) -> ScoreAudit:

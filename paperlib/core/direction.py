@@ -10,9 +10,17 @@ from scipy.special import ndtr
 from paperlib.core.scores import MembershipScores
 
 REVERSED_LEVEL = 0.01
-"""Chance of a warning, of each kind, where scores have nothing to do with membership, at most."""
+"""Chance of a word by each check of a direction, where scores have nothing to do with membership,
+at most.
+"""
+REFUSED_LEVEL = 5e-4
+"""The same of a refusal: an audit makes at most two checks, so that of 1,000 sound audits one is
+refused for its direction.
+"""
 
-_MEMBERSHIPS = 2_000  # in a test by permutations, the one at hand among them
+# In a test by permutations, the membership at hand among them: enough that the level of a refusal
+# can be reached.
+_MEMBERSHIPS = 4_000
 _GROUPS = 128
 
 
@@ -38,10 +46,13 @@ class Reversal:
     Attributes:
         auc: Area under the ROC curve, below one half.
         p_value: Chance of an area this small at most, if scores have nothing to do with membership.
+        is_refused: Whether that is too small for a sound audit, so that its number is no answer;
+            else a warning says what to check.
     """
 
     auc: float
     p_value: float
+    is_refused: bool
 
 
 def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Reversal | None:
@@ -49,16 +60,16 @@ def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Reversal 
     nothing does.
 
     A one-sided Mann-Whitney test of the area under the ROC curve, with corrections for ties and
-    continuity, at level 0.01 for all ``tests`` that are made. Below 50 of one side, or where a
-    score is held by more than 5 % of all, normal theory is confirmed by permutations, which keep
-    the level for any scores.
+    continuity, at level 0.01 for all ``tests`` that are made, and at 0.0005 for a refusal. Below 50
+    of one side, or where a score is held by more than 5 % of all, normal theory is confirmed by
+    permutations, which keep the levels for any scores.
 
     Source:
         Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section
         1.4.
 
     >>> reversed_direction(MembershipScores(range(20), range(10, 30)))
-    Reversal(auc=0.125, p_value=0.0005)
+    Reversal(auc=0.125, p_value=0.00025, is_refused=True)
     >>> reversed_direction(MembershipScores(range(10, 30), range(20))) is None
     True
     """
@@ -75,7 +86,7 @@ def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Reversal 
         p_value = max(p_value, _permuted_chance(scores, tests))
     if p_value > REVERSED_LEVEL / tests:
         return None
-    return Reversal(auc, p_value)
+    return Reversal(auc, p_value, is_refused=p_value <= REFUSED_LEVEL / tests)
 
 
 def _permuted_chance(scores: MembershipScores, tests: int) -> float:

@@ -1,5 +1,6 @@
 """What the number of an audit speaks of, as values that every decision reads."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -62,6 +63,18 @@ class Refusal:
 def reasons(*refusals: Refusal | None) -> tuple[Refusal, ...]:
     """The refusals that there are."""
     return tuple(refusal for refusal in refusals if refusal is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubt(Refusal):
+    """A reason that chance brings in some sound audits: a result warns of it, and it closes no
+    gate.
+    """
+
+
+def certain(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
+    """The refusals that are no mere doubts."""
+    return tuple(refusal for refusal in refusals if not isinstance(refusal, Doubt))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from paperlib.core.facts import Adjacency, Refusal, ScoreDirection, Sided
+from paperlib.core.facts import Adjacency, Doubt, Refusal, ScoreDirection, Sided, certain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,14 +59,16 @@ class AuditResult(ABC):
         ceiling: Largest value that so many examples could have shown, nats; None if not known.
         design: How membership was decided, as in ``result.schema.json``; None where it was not.
         direction: Which scores point to members.
-        refusals: Why the number is no answer; empty for an answer.
+        refusals: Why the number is no answer; empty for an answer. Doubts may be given among them.
+        doubts: What chance brings in some sound audits too, and a warning says.
         coins, plan: The published hashes of the coins that told membership, and of the plan
             followed; "" for none.
         claim: The exact sentence the number supports, with confidence, adjacency and delta.
         assumptions: Conditions under which the claim holds.
         condition: The one assumption that a reader is likely to miss, shown beside the number; or
             empty.
-        warnings: Problems of this very run that weaken its number, those of the refusals first.
+        warnings: Problems of this very run that weaken its number, those of the refusals and doubts
+            first.
         notes: What puts the number in proportion, such as the most that so many examples can show.
     """
 
@@ -84,6 +86,7 @@ class AuditResult(ABC):
     design: str | None = None
     direction: ScoreDirection = ""
     refusals: tuple[Refusal, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     coins: str = ""
     plan: str = ""
     claim: str
@@ -93,7 +96,10 @@ class AuditResult(ABC):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        sentences = (refusal.sentence for refusal in self.refusals)
+        doubts = (refusal for refusal in self.refusals if isinstance(refusal, Doubt))
+        object.__setattr__(self, "doubts", tuple(dict.fromkeys((*self.doubts, *doubts))))
+        object.__setattr__(self, "refusals", certain(self.refusals))
+        sentences = (reason.sentence for reason in (*self.refusals, *self.doubts))
         object.__setattr__(self, "warnings", tuple(dict.fromkeys((*sentences, *self.warnings))))
 
     def __init_subclass__(cls) -> None:

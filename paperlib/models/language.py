@@ -1,6 +1,8 @@
 """Causal language models: any of the Hugging Face hub or a folder, and small ones from scratch."""
 
+import os
 import pickle
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -106,7 +108,7 @@ def load_language_model(
     else:
         loading["dtype"] = dtype
     _check_shape(name, revision)
-    with weight_faults(str(name)), _failures_in_one_line(name, revision):
+    with weight_faults(str(name)), _failures_in_one_line(name, revision), _bars_on_terminals():
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **options)
         if len(tokenizer) < _FEWEST_TOKENS:  # without its files, an empty one is made
             raise ValueError(f"its tokenizer has {len(tokenizer)} tokens.")
@@ -221,6 +223,23 @@ def _config(name: str | Path, revision: str | None = None) -> Any:
         content, _ = transformers.PreTrainedConfig.get_config_dict(source, **pinned)
         check_layers(content, _where(name))
         return transformers.AutoConfig.from_pretrained(source, **NO_REMOTE_CODE, **pinned)
+
+
+@contextmanager
+def _bars_on_terminals() -> Iterator[None]:
+    """Hides the bars of transformers and of its downloads where stderr is no terminal: in a log,
+    each step of a bar is a line. `PAPERLIB_PROGRESS=0` hides them everywhere.
+    """
+    bars = transformers.utils.logging
+    is_silent = os.environ.get("PAPERLIB_PROGRESS") == "0" or not sys.stderr.isatty()
+    if not (is_silent and bars.is_progress_bar_enabled()):
+        yield
+        return
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        bars.enable_progress_bar()
 
 
 @contextmanager

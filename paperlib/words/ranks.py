@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.core.results import round_down, round_up
+from paperlib.words.directions import reversal
 
 if TYPE_CHECKING:
     from paperlib.bounds.ranks.audit import RankAuditResult
@@ -109,18 +110,21 @@ def learned_assumptions(looked_at: int) -> tuple[str, ...]:
     )
 
 
-def reversed_places(mean: float) -> Refusal:
-    """The refusal where true values stand significantly below the middle of their sets.
+def reversed_places(mean: float, *, is_refused: bool) -> Refusal:
+    """The refusal, or the doubt, where true values stand significantly below the middle of their
+    sets.
 
     Args:
         mean: Mean place of the true values, as a share of their sets.
+        is_refused: Whether it is too far below for a sound audit.
     """
-    sentence = (
-        f"The true values stand at {mean:.1%} of their sets on average, significantly below the "
-        "middle, so the direction of the score is probably reversed and a leak may be missed: "
-        "check higher_means_member."
+    return reversal(
+        f"the true values stand at {mean:.1%} of their sets on average, significantly below the "
+        "middle",
+        is_refused=is_refused,
+        code=RefusalCode.REVERSED,
+        check="check higher_means_member",
     )
-    return Refusal(code=RefusalCode.REVERSED, sentence=sentence)
 
 
 def delta_shows_nothing(cost: float, error: float) -> str:

@@ -49,6 +49,7 @@ def test_text_and_html():
 def test_to_dict_is_json():
     assert json_ready({"a": (np.int64(1), {"b": np.bool_(True)})}) == {"a": [1, {"b": True}]}
     lists = {"assumptions": ["x & y"], "warnings": ["look"], "notes": [], "values": [1.0, "nan"]}
+    lists |= {"doubts": []}
     facts = {"delta": 0.0, "copies": 1, "sided": "one", "refusals": [], "adjacency": ""}
     facts |= dict.fromkeys(("direction", "unit", "coins", "plan"), "")
     absent = ("confidence", "total", "guesses", "correct", "ceiling", "design")

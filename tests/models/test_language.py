@@ -3,11 +3,13 @@ tell.
 """
 
 import ast
+import io
 import json
 import os
 import pickle
 import re
 import shutil
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,6 +45,17 @@ def test_a_snapshot_folder_is_loaded_by_its_path_and_its_stamp_changes_with_the_
     assert language.model_stamp(tmp_path) == before
     os.utime(tmp_path / "model.safetensors", ns=(1, 1))
     assert language.model_stamp(tmp_path) != before
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_loading_shows_a_bar_on_a_terminal_alone(snapshot, is_terminal, monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.delenv("PAPERLIB_PROGRESS", raising=False)
+    language.load_language_model(snapshot)
+    assert ("Loading weights" in shown.getvalue()) == is_terminal
+    assert language.transformers.utils.logging.is_progress_bar_enabled()
 
 
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "tokenizer*"])

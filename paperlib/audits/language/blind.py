@@ -18,8 +18,12 @@ from paperlib.core import FloatArray, MembershipScores
 from paperlib.core.intervals import score_measures
 from paperlib.words.audits import blind as words
 
-BLIND_LEVEL = 0.01
-"""Chance, at most, that sides chosen by fair coins are said to differ, all signals together."""
+BLIND_LEVEL = 0.002
+"""Chance, at most, that sides chosen by fair coins are refused since they differ, all signals
+together; the tests are conservative, and about half of it was measured.
+"""
+DOUBT_LEVEL = 0.01
+"""The same of a warning."""
 
 _SHORTEST_TAIL = 8  # texts: fewer of one side are common among the many tails of an audit
 _ORDER_WEIGHT = 0.1  # of the errors against the penalty; .03 and .3 saw fewer mixed orders
@@ -34,8 +38,8 @@ def blind_table(
     *,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row per signal: signal, auc, auc_low, auc_high, p_value and whether it sets the sides
-    apart.
+    """One row per signal that needs no audited model: signal, auc, auc_low, auc_high, tpr, p_value,
+    and apart, whether it sets the sides apart.
 
     Two classifiers, on the counts of tokens and on their order (`order_features`), learn on one
     half of the texts and judge the other, and the other way round. Given what a classifier learned
@@ -43,8 +47,12 @@ def blind_table(
     likely, so that `sides_p_value` holds on each half; the smaller p-value is doubled. A signal is
     apart below `BLIND_LEVEL` over the number of signals.
 
-    ``signals`` are further numbers for each text, whose order may tell the sides apart, such as a
-    date.
+    Args:
+        tokens: Tokens of each of n texts.
+        member: Whether each text is a member, shape (n,).
+        signals: Further numbers for each text by name, shape (n,), whose order may tell the sides
+            apart, such as a date.
+        seed: Seed of the halves, 0 or more.
     """
     halves = _halves(member, seed)
     counts = np.array([len(text) for text in tokens], float)
@@ -68,7 +76,9 @@ def blind_table(
 
 
 def _halves(member: NDArray[np.bool_], seed: int) -> list[NDArray[np.int64]]:
-    """Indices of the texts in two random halves with as many of each side."""
+    """Indices of the texts in two random halves, each with half of the members and half of the
+    others; ``member`` has a flag for each text, shape (n,).
+    """
     order = np.random.default_rng([seed, _HALVES]).permutation(member.size)
     # Sorted by side, so that every other text takes half of each.
     order = order[np.argsort(member[order], kind="stable")]
@@ -78,8 +88,13 @@ def _halves(member: NDArray[np.bool_], seed: int) -> list[NDArray[np.int64]]:
 def _judged_by_tokens(
     tokens: Sequence[Any], member: NDArray[np.bool_], halves: Sequence[NDArray[np.int64]]
 ) -> FloatArray:
-    """For each text the chance that it is a member, shape (n,), by its tokens in any order, as the
-    other half tells; arguments as of `_judged_by_order`.
+    """For each text the chance that it is a member, shape (n,), by the counts of its tokens, as a
+    logistic regression on the other half tells.
+
+    Args:
+        tokens: Those of each text.
+        member: Whether each text is a member, shape (n,).
+        halves: Indices of the texts of both halves; each is judged by what the other teaches.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -99,8 +114,8 @@ def _judged_by_tokens(
 def _judged_by_order(
     tokens: Sequence[Any], member: NDArray[np.bool_], halves: Sequence[NDArray[np.int64]]
 ) -> FloatArray:
-    """For each text a number that is high for members, shape (n,), by the order of its tokens, as
-    the other half tells.
+    """For each text a number that is high for members, shape (n,), by the order of its tokens, as a
+    linear classifier on the other half tells.
 
     Args:
         tokens: Those of each text.
@@ -131,6 +146,16 @@ def refusal(blind: pd.DataFrame) -> str:
     return words.sides_differ(list(signals), BLIND_LEVEL)
 
 
+def doubts(blind: pd.DataFrame) -> tuple[str, ...]:
+    """A warning for each signal of a `blind_table` in which chance explains too little, and which
+    is no reason to refuse.
+    """
+    is_doubted = (blind["p_value"] <= DOUBT_LEVEL / len(blind)) & ~blind["apart"]
+    columns = ["signal", "auc", "auc_low", "auc_high", "p_value"]
+    signals = blind.loc[is_doubted, columns].itertuples(index=False, name=None)
+    return tuple(words.sides_may_differ(signal, DOUBT_LEVEL) for signal in signals)
+
+
 def look_alikes(texts: Sequence[Any], member: NDArray[np.bool_]) -> tuple[str, ...]:
     """A warning where texts stand on both sides, but for spaces, upper case or the form of Unicode;
     ``member`` has a flag for each text, (n,).
@@ -150,8 +175,15 @@ def _folded(text: str) -> str:
 
 
 def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
-    """A warning where most texts have more than the loss of a guess, ``losses`` in nats, shape
-    (n,); a model that sees ahead is refused (ValueError).
+    """A warning where three quarters of the texts have a loss well above that of a guess, in which
+    all tokens are as likely: the model knows no such texts.
+
+    Args:
+        name: What messages call the model, such as "reference".
+        losses: Of each text, nats per token, shape (n,).
+
+    Raises:
+        ValueError: A model whose prediction of a token depends on later ones.
     """
     if not hasattr(model, "get_input_embeddings"):
         return ()
@@ -167,8 +199,9 @@ def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
 
 
 def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:
-    """AUC of scores, shape (n,), higher for members, with its 99 % interval, and the true-positive
-    rate at 1 % false positives, NaN with too few examples.
+    """How well ``values``, shape (n,), higher for members, tell the sides: auc with the ends of its
+    99 % interval, auc_low and auc_high, and tpr, the true-positive rate at 1 % false positives, NaN
+    with too few texts.
     """
     measures = score_measures(MembershipScores(values[member], values[~member]), confidence=0.99)
     low, high = measures.auc_interval
@@ -207,8 +240,8 @@ def times_of(dates: Sequence[Any]) -> FloatArray:
 
 
 def sides_p_value(values: FloatArray, member: NDArray[np.bool_]) -> float:
-    """Two-sided p-value of values that tell nothing of the sides: that of the rank-sum test or that
-    of the tails, the smaller doubled.
+    """Two-sided p-value of the hypothesis that values, shape (n,), tell nothing of the sides: that
+    of the rank-sum test of Mann and Whitney or that of the tails, the smaller doubled.
 
     An audit guesses where it is surest, so that a few texts of one side that stand out are enough
     for a bound; ranks as a whole hardly show them.
@@ -235,7 +268,9 @@ def _tails_p_value(values: FloatArray, member: NDArray[np.bool_]) -> float:
 
 
 def _tail_sizes(rising: FloatArray) -> NDArray[np.int64]:
-    """Sizes of the tails of sorted values, each with all values that equal its last."""
+    """Sizes, 8, 16, 32 ... up to half, of the tails of sorted values, shape (tails,); each has all
+    values that equal its last, and may be larger for that.
+    """
     most = rising.size // 2
     doublings = int(np.log2(most / _SHORTEST_TAIL)) + 1 if most >= _SHORTEST_TAIL else 0
     sizes = _SHORTEST_TAIL * 2 ** np.arange(doublings)

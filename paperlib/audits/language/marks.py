@@ -19,7 +19,7 @@ from paperlib.core.sealed import check_loaded
 from paperlib.words.audits import marks as words
 from paperlib.words.coins import sealed_assumptions, seed_warnings
 
-UNFAIR_LEVEL = 0.01
+UNFAIR_LEVEL = 0.001
 """Chance, at most, that published versions that were drawn are said to stand apart without the
 model, all signals together.
 """
@@ -104,7 +104,7 @@ def audit_marks(
 
     Guarantee:
         That of `audit_places`. Published versions that were drawn are refused as unfair with
-        probability at most 1 %, which takes nothing from it.
+        probability at most 0.1 %, which takes nothing from it.
 
     Args:
         scores: Those of ``coins.scores(...)`` of all versions.
@@ -134,7 +134,9 @@ def audit_marks(
 
 
 def _signals(coins: Coins, texts: Mapping[str, str]) -> dict[str, MembershipScores]:
-    """What is known of the versions without any model, by name."""
+    """What is known of the versions without any model, by name, a number for each version:
+    published versions are the members.
+    """
     in_order = [texts[name] for name in coins.ids]
     values: dict[str, list[int]] = {
         "the order in which versions were made": list(range(len(in_order))),
@@ -148,7 +150,9 @@ def _signals(coins: Coins, texts: Mapping[str, str]) -> dict[str, MembershipScor
 
 
 def _unfair(signals: Mapping[str, MembershipScores]) -> Refusal | None:
-    """A refusal where signals set the published versions apart; each is tested to both sides."""
+    """A refusal where signals set the published versions apart, tested for high and for low values,
+    with error `UNFAIR_LEVEL` for all signals together; None where none does.
+    """
     apart: list[tuple[str, float]] = []
     for name, values in signals.items():
         p_value = min(1.0, 2 * min(place_p_values(values)))
@@ -189,7 +193,9 @@ def completion_scores(
 
 
 def _likeness(answer: str, continuation: str) -> float:
-    """Share of characters that both have in common, in their order."""
+    """Share of characters, in [0, 1], that both have in common in their order: of the first 300 of
+    the continuation, or all, and as many of the answer.
+    """
     length = min(len(continuation), _COMPARED)
     matcher = SequenceMatcher(None, continuation[:length], answer[:length], autojunk=False)
     return matcher.ratio()
@@ -203,8 +209,18 @@ def model_scores(
     reference: Any = None,
     batch_size: int = 32,
 ) -> tuple[dict[str, float], dict[str, float] | None]:
-    """The log-probability of each version under a model by its id, nats, and under a reference
-    model with the same tokenizer; with one, the first is less the second.
+    """Scores of each version by its id, nats, higher for one that was used; and those of the
+    reference, None without one.
+
+    A score is the log-probability of the whole version under the model, less that under a
+    ``reference`` with the same tokenizer, if there is one; the reference's is its log-probability.
+
+    Args:
+        texts: Each version by its id.
+        batch_size: Texts of a batch.
+
+    Raises:
+        ValueError: A text that `score_texts` refuses.
     """
     of_model = _log_probabilities(model, tokenizer, texts, batch_size)
     names = list(texts)
@@ -221,7 +237,7 @@ def model_scores(
 def _log_probabilities(
     model: Any, tokenizer: Any, texts: Mapping[str, str], batch_size: int
 ) -> FloatArray:
-    """The log-probability of each text, nats."""
+    """The log-probability of each whole text, nats, shape (texts,)."""
     from paperlib.attacks.language import score_texts
     from paperlib.attacks.language.windows import text_tokens
 

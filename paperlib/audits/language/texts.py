@@ -20,6 +20,7 @@ from paperlib.audits.document import Answer, AuditDocument
 from paperlib.audits.features import audit_features
 from paperlib.audits.language.blind import (
     blind_table,
+    doubts,
     look_alikes,
     quality,
     refusal,
@@ -105,7 +106,7 @@ class TextsAudit:
         with np.errstate(divide="ignore", over="ignore"):
             missed = np.log1p(-np.exp(log_probs.to_numpy()))  # log of the chance that one try fails
             needed = np.where(missed < 0, np.ceil(np.log1p(-chance) / missed), np.inf)
-        within = -np.expm1(tries * missed)
+        within = -np.expm1(tries * missed)  # chance of a try, of all, that does not fail
         columns = {
             "member": self.scores["member"].reindex(log_probs.index),
             "suffix": np.exp(log_probs),
@@ -179,7 +180,9 @@ class TextsAudit:
         )
 
     def _extraction(self, tries: int, chance: float) -> tuple[dict[str, Any], TableSection]:
-        """What can be extracted, for programs and for readers."""
+        """What can be extracted in so many tries with this chance, as a value of the JSON and as a
+        section of the page, which lists 20 texts.
+        """
         frame = self.extractable(tries, chance)
         rows = frame.assign(name=frame.index)[frame["extractable"]].to_dict("records")
         members = int(frame["member"].sum())
@@ -226,7 +229,8 @@ def audit_texts(
     First it is asked whether the two sides differ without the model: by their tokens and by the
     order of these (classifiers learn on one half and judge the other), their length, their dates,
     and the loss of the reference. If one of these tells them apart (tests of ranks and of tails,
-    1 % for all together), scores of the model show that difference as well, and no bound is given.
+    0.2 % for all together), scores of the model show that difference as well, and no bound is
+    given; up to 1 % it is a warning.
 
     Guarantee:
         That of `audit_scores`, or of `audit_features` with "learned", with the design of
@@ -311,7 +315,7 @@ def audit_texts(
         refused = refusal(blind)
     else:
         audits = _counted(_bounds(frame, member, attack, options), copies)
-        audits = replace(audits, reading=(*warnings, *audits.reading))
+        audits = replace(audits, reading=(*warnings, *doubts(blind), *audits.reading))
     rows = [{"attack": name, **quality(member, frame[name].to_numpy())} for name in frame]
     frame["member"] = member
     quality_of_all = pd.DataFrame(rows)
@@ -320,7 +324,9 @@ def audit_texts(
 
 
 def _check_options(attack: str, reference: Any, copies: int, options: ScoreOptions) -> None:
-    """Refuse options that do not go with each other, before anything is computed."""
+    """Refuse (ValueError) options of `audit_texts` that do not go with each other, before anything
+    is computed.
+    """
     check_at_least(1, copies=copies)
     if "unit" in options:
         raise ValueError("unit: texts are not averaged; give one text of each")
@@ -335,7 +341,9 @@ def _check_options(attack: str, reference: Any, copies: int, options: ScoreOptio
 def _text_names(
     ids: tuple[Sequence[str], Sequence[str]] | None, member: NDArray[np.bool_]
 ) -> list[str] | None:
-    """The name of each text, members first, all different; None without names."""
+    """The name of each text, members first; None without names. A ValueError where their numbers
+    are not those of the sides, or one stands twice.
+    """
     if ids is None:
         return None
     names = _beside("ids", ids, member)
@@ -370,7 +378,7 @@ def _reference_log_probs(frame: pd.DataFrame) -> FloatArray:
 
 
 def _counted(audits: Audits, copies: int) -> Audits:
-    """The audits, speaking of a text with all its copies."""
+    """The audits, whose claims speak of a text with all its ``copies``, 1 or more."""
     if copies == 1:
         return audits
     sentence = words.with_copies(copies)
@@ -418,7 +426,9 @@ def _audited_score(scores: pd.DataFrame, attack: str) -> str:
 def _bounds(
     frame: pd.DataFrame, member: NDArray[np.bool_], attack: str, options: ScoreOptions
 ) -> Audits:
-    """The audits of one score; before those of the strongest, the audit of all together."""
+    """The audits of the score that ``attack`` names; with "learned" those of the score that is
+    expected to be the strongest, behind the audit that learns from all columns of ``frame``.
+    """
     if options.get("coins") is None:
         options.setdefault("design", "game")
     name = _audited_score(frame, attack)
@@ -449,7 +459,9 @@ def _together(result: AuditResult | None = None, refused: str = "") -> ScoreAudi
 def _check_coins(
     coins: Coins, names: list[str] | None, member: NDArray[np.bool_], copies: int
 ) -> None:
-    """Every text has a coin, every coin a text, and each stands on the side that its coin says."""
+    """Refuse (ValueError) coins of units or of other texts than these, copies that the coins say as
+    well, and a text that stands on the other side than its coin says.
+    """
     coins.check_alone("randomized", None)
     if names is None or coins.unit:
         raise ValueError("coins: name each text with ids, and toss one coin for each text")
@@ -465,8 +477,8 @@ def _check_coins(
 def _beside(
     name: str, sides: tuple[Sequence[Any], Sequence[Any]], member: NDArray[np.bool_]
 ) -> list[Any]:
-    """What stands beside the texts, one for each, members first; ``name`` begins an error's
-    message.
+    """What stands beside the texts, such as dates, one for each, those of members first; a
+    ValueError, which begins with ``name``, for another number than that of texts on either side.
     """
     expected = (int(member.sum()), int((~member).sum()))
     sizes = (len(sides[0]), len(sides[1]))

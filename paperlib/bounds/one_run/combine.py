@@ -203,11 +203,13 @@ def doubtful_runs(sizes: Sequence[tuple[int, int]], design: Design) -> list[str]
 
 
 def reversed_runs(runs: Sequence[MembershipScores]) -> tuple[Refusal, ...]:
-    """A reversed direction of all runs together, and of each one by itself."""
-    together = directions.refusals(reversed_direction(rank_scores(runs)))
+    """A reversed direction of all runs together, and of each one by itself, at one level for
+    both: half of it is that of the runs together.
+    """
     if len(runs) == 1:
-        return together
-    each = [reversed_direction(run, tests=len(runs)) for run in runs]
+        return directions.refusals(reversed_direction(rank_scores(runs)))
+    together = directions.refusals(reversed_direction(rank_scores(runs), tests=2))
+    each = [reversed_direction(run, tests=2 * len(runs)) for run in runs]
     return (*together, *directions.refusals_of_runs(each))
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from paperlib.bounds.one_run.anytime import failure_budget
 from paperlib.bounds.one_run.tails import last_refuted
@@ -19,6 +20,7 @@ from paperlib.bounds.ranks.p_values import (
     rank_epsilon,
 )
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_delta, check_vector
+from paperlib.core.direction import REFUSED_LEVEL, REVERSED_LEVEL
 from paperlib.core.facts import Refusal, reasons
 from paperlib.core.options import DeltaTerm, RankBound
 from paperlib.core.results import AuditResult
@@ -27,7 +29,6 @@ from paperlib.words import ranks as words
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
 _STEP = 0.25  # nats between two budgets of failures
 _TOLERANCE = 1e-9
-_ONE_SIDED = 2.3263478740408408  # standard deviations at level 0.01
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -335,12 +336,15 @@ def _largest_refuted(p_value: Callable[[float], float], level: float, start: flo
 
 
 def _reversed(true_ranks: IntArray, sizes: IntArray) -> Refusal | None:
-    """A refusal where the places are significantly worse than uniform ones, at level 0.01."""
+    """A refusal where the places are significantly worse than uniform ones, or a doubt, at the
+    levels of a direction.
+    """
     mean = float(((true_ranks - 0.5) / sizes).mean())
     spread = float(np.sqrt((1 - 1.0 / sizes**2).sum() / 12)) / true_ranks.size
-    if mean - 0.5 <= _ONE_SIDED * spread:
+    chance = float(ndtr((0.5 - mean) / spread))
+    if chance > REVERSED_LEVEL:
         return None
-    return words.reversed_places(mean)
+    return words.reversed_places(mean, is_refused=chance <= REFUSED_LEVEL)
 
 
 def _warnings(

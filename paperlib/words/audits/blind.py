@@ -15,15 +15,30 @@ def sides_differ(signals: Sequence[ToldApart], level: float) -> str:
         signals: One or more signals that tell members from non-members without the model.
         level: Chance, at most, that sides chosen by fair coins are said to differ.
     """
-    reasons = [
+    reasons = "; ".join(map(_told_apart, signals))
+    return (
+        f"{reasons}: scores of the model would show that as well (fair coins give this in at most "
+        f"{100 * level:g} % of audits); take members and non-members of one source, chosen by coins"
+    )
+
+
+def sides_may_differ(signal: ToldApart, level: float) -> str:
+    """The warning about a signal that chance may explain, as it does in ``level`` of sound
+    audits.
+    """
+    return (
+        f"{_told_apart(signal)}, which fair coins give in at most {100 * level:g} % of audits; "
+        "scores of the model would show a real difference as well: were members and non-members "
+        "chosen by coins, from one source?"
+    )
+
+
+def _told_apart(signal: ToldApart) -> str:
+    """That a signal tells the sides apart, with its numbers."""
+    name, auc, low, high, p_value = signal
+    return (
         f"{name} alone tells members from non-members (AUC {auc:.3f} [{low:.3f}, {high:.3f}], "
         f"p = {p_value:.2g})"
-        for name, auc, low, high, p_value in signals
-    ]
-    return (
-        f"{'; '.join(reasons)}: scores of the model would show that as well (fair coins give this "
-        f"in at most {100 * level:g} % of audits); take members and non-members of one "
-        "source, chosen by coins"
     )
 
 

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from paperlib.audits.labels import LabelsResult
     from paperlib.core.results import AuditResult
 
+COPIES = "keep one row of each record"
+"""What to do about records that stand several times."""
+
 Basis = Literal["law", "unseen", "tossed"]
 """What parts a leak from proxies of another law: nothing, records that the model did not learn
 from, or a coin tossed before training.

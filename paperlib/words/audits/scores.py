@@ -1,7 +1,7 @@
 """What the audits of one set of scores are called, why they are refused, and what they warn of."""
 
 from paperlib.core.facts import Refusal, RefusalCode
-from paperlib.words.directions import PROBABLY_REVERSED, SAYS_NOTHING
+from paperlib.words.directions import SAYS_NOTHING, reversal
 
 MAIN_TITLE = "One training run, every threshold"
 MAIN_PURPOSE = (
@@ -34,10 +34,15 @@ def equal_scores(value: float) -> Refusal:
     return Refusal(code=RefusalCode.EQUAL_SCORES, sentence=sentence, steps=steps)
 
 
-def other_direction() -> Refusal:
-    """The refusal of scores that show a leak only where they are read the other way."""
-    sentence = f"the scores show a leak in the other direction, {PROBABLY_REVERSED}"
-    return Refusal(code=RefusalCode.OTHER_DIRECTION, sentence=sentence)
+def other_direction(*, is_refused: bool) -> Refusal:
+    """The refusal, or the doubt, of scores that show a leak only where they are read the other
+    way.
+    """
+    return reversal(
+        "the scores show a leak in the other direction",
+        is_refused=is_refused,
+        code=RefusalCode.OTHER_DIRECTION,
+    )
 
 
 def rounded(share: float, value: float) -> str:
