@@ -24,9 +24,13 @@ def machine() -> dict[str, str]:
 def cached_arrays(
     config: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]], *, code: str
 ) -> dict[str, np.ndarray]:
-    """Arrays of a stage that ``config`` and what the module ``code`` reaches determine.
+    """Arrays of a stage by name, computed once and then read from the user's cache.
 
-    ``code`` is the name of a module; the arrays of ``compute`` are kept until either changes.
+    Args:
+        config: Settings that the arrays depend on, as values of JSON.
+        compute: Computes the arrays.
+        code: Name of a module; the arrays are computed anew when the source that it reaches, the
+            config, torch or the device changes.
     """
     return resumed_arrays(config, lambda _: compute(), code=code)
 
@@ -34,8 +38,15 @@ def cached_arrays(
 def resumed_arrays(
     config: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]], *, code: str
 ) -> dict[str, np.ndarray]:
-    """As `cached_arrays`; ``compute`` is handed the path of a checkpoint, from which a run goes
-    on.
+    """Arrays of a stage by name, computed once and then read from the user's cache, where a stopped
+    computation goes on.
+
+    Args:
+        config: Settings that the arrays depend on, as values of JSON.
+        compute: Computes the arrays; its argument is the file of a checkpoint, which it may write
+            and from which it goes on.
+        code: Name of a module; the arrays are computed anew when the source that it reaches, the
+            config, torch or the device changes.
     """
     key = {**config, **machine(), "code": code_tag(code)}
     return Cache(user_cache_folder() / "language").resumed(key, compute)
@@ -49,8 +60,15 @@ def kept_runs(
     data: Any = None,
     **options: Any,
 ) -> dict[Any, Any]:
-    """The result of each unit of `run_sweep`, in ``folder``; ``data`` identifies what is trained
-    on.
+    """The result of each unit of a sweep, computed once and then read from ``folder``.
+
+    Args:
+        function: From a list of units to a list of their results.
+        units: What is computed, each by itself, such as the settings of a model.
+        folder: Where results are kept; they count as long as the code of ``function``, the data,
+            torch and the device are the same.
+        data: Identifies what is trained on, as values of JSON.
+        options: Further arguments of `run_sweep`.
     """
     version = config_hash({"code": code_tag(function.__module__), "data": data, **machine()})
     return dict(run_sweep(function, units, folder=folder, version=version, **options))

@@ -46,8 +46,13 @@ Finding = dict[Any, str]
 def landing_markdown(
     judged: Sequence[JudgedTarget], *, profile: str, findings: Mapping[str, Finding]
 ) -> str:
-    """Counts, and for each paper a finding, its figure and a chip for every table and figure, as
-    MyST.
+    """The landing page as MyST: counts, and for each paper a finding, its figure and a chip for
+    every table and figure.
+
+    Args:
+        judged: Entries of all targets, of each the best evidence first.
+        profile: Of the book's runs.
+        findings: By their slug; a paper whose finding is missing has none.
     """
     best = best_of(judged)
     blocks = [

@@ -24,8 +24,10 @@ def letters(judged: Sequence[JudgedTarget], *, findings: Mapping[str, Finding]) 
 
 
 def _letter(paper: str, judged: Sequence[JudgedTarget], findings: Mapping[str, Finding]) -> str:
-    """Counts, what fails, the null, the finding that stands for the paper, and what we could not
-    tell.
+    """The part of a letter on one paper, as MyST: counts, what fails, the null, the finding that
+    stands for the paper, and what we could not tell.
+
+    ``judged`` has the best evidence on each of its targets; ``findings`` are by their slug.
     """
     blocks = [f"{counts_in_words(judged)} {_changed_rules(judged)}"]
     failing = [entry for entry in judged if entry.outcome.word in FAILS]

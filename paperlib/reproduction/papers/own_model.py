@@ -63,8 +63,10 @@ def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.n
 def train_and_score(
     config: OwnModelConfig, checkpoints: tuple[int, ...] = ()
 ) -> dict[int, MembershipScores]:
-    """Train on the members, and take every record's loss at the checkpoints and at the end: scores
-    by epoch. Checkpoints after the last epoch are left out.
+    """Train a network on the members, and take every record's margin loss, nats, after the epochs
+    ``checkpoints`` and at the end.
+
+    Returns the scores by epoch; checkpoints after the last epoch are left out.
     """
     images, truth, member = audited_digits(config)
     pixels = torch.from_numpy(images)
@@ -106,6 +108,11 @@ def demonstration(
 ) -> tuple[AuditData, Model, Trainer]:
     """Members of the RAND table, a target trained on them, and its training, as `audit_model` takes
     them.
+
+    Args:
+        epochs: Of the target.
+        generator: Of rows that stand for non-members; None takes that of `bring_table`.
+        seed: Of the split and the training.
     """
     table = load_table("randhie", "visits")
     used_data("randhie (statsmodels)", table.rows.to_csv(index=False).encode())
@@ -118,10 +125,12 @@ def demonstration(
 
     @cache  # the audit asks for some models more than once
     def trained(numbers: tuple[int, ...], seed: int) -> Model:
+        """A model trained on the members of these numbers, as a function from rows to losses."""
         config = Learning().plain(encoder, epochs, seed)
         return partial(table_losses, encoder, train(encoder, members.iloc[list(numbers)], [config]))
 
     def train_again(rows: pd.DataFrame, seed: int) -> Model:
+        """A model trained on these rows, each of which is a member."""
         numbers = [number_of[tuple(row)] for row in rows.itertuples(index=False)]
         return trained(tuple(numbers), seed)
 

@@ -82,8 +82,11 @@ class _NoisyBit:
     replacement: float  # the same for replacing one
 
     def target(self, config: MechanismConfig, rng: np.random.Generator) -> AuditTarget:
-        """Scores drawn from the mechanism; the second signal of a record tells nothing."""
+        """Scores drawn from the mechanism: of records with coins, of values among candidates, and
+        of one record in many runs. The second signal of a record is noise alone.
+        """
         noise = rng.laplace if self.curve == "laplace" else rng.normal
+        # Coins of the records of one run, and of one record in as many runs.
         member, in_run = rng.integers(0, 2, (2, config.records)).astype(bool)
         signals = noise(size=(config.records, 2))
         signals[:, 0] += self.shift * member
@@ -160,19 +163,24 @@ def _fitted(target: AuditTarget, **options: Any) -> AuditResult | None:
 
 
 def _one_run(target: AuditTarget, **options: Any) -> AuditResult:
+    """The bound from one run in which each record had its own coin."""
     return audit_one_run(target.scores, **options)
 
 
 def _one_run_game(target: AuditTarget, **options: Any) -> AuditResult:
-    """As `_one_run`, where nothing is known of how members were chosen."""
+    """The bound from one run where nothing is known of how members were chosen: a game draws the
+    records that it shows.
+    """
     return audit_one_run(target.scores, design="game", **options)
 
 
 def _learned_order(target: AuditTarget, **options: Any) -> AuditResult:
+    """The bound from one run, guessing in an order learned from all signals of a record."""
     return audit_features(target.signals, target.member, **options)
 
 
 def _f_dp(target: AuditTarget, **options: Any) -> AuditResult:
+    """The bound from one run within the family of trade-off curves of the target."""
     return audit_f_dp(target.scores, family=target.curve, **options)
 
 

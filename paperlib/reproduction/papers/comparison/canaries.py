@@ -55,6 +55,10 @@ def canary_power(config: CanaryConfig) -> pd.DataFrame:
 
     A score is the mean log-probability of a text after fine-tuning less that before. In `AS_TOKENS`
     the tokenizer has each made-up word of the canaries, planted or not, as one token.
+
+    Returns:
+        A row for each kind and number of repetitions: auc, and the bound epsilon with its ceiling,
+            nats.
     """
     # The second number is the stream of a seed, so that no two sets are drawn alike.
     public = _documents(config.public, (config.seed, 0))
@@ -88,11 +92,14 @@ def canary_power(config: CanaryConfig) -> pd.DataFrame:
 def _by_repetitions(
     config: CanaryConfig, model: Any, tokenizer: Any, corpus: list[str], canaries: list[str]
 ) -> Iterator[tuple[int, dict[str, float]]]:
-    """Each number of repetitions with the AUC of the canaries, the bound and its ceiling, nats."""
+    """Fine-tune the model on the corpus and on the canaries that coins plant, each several times;
+    for each number of ``config.repetitions`` the numbers of a row of `canary_power`.
+    """
     coins = toss_coins(config.count, seed=config.seed).included
     documents = [*corpus, *canaries]
     before = _log_probabilities(model, tokenizer, canaries)
     for repetitions in config.repetitions:
+        # Numbers among the documents, in which canaries follow the corpus.
         planted = np.repeat(config.texts + np.flatnonzero(coins), repetitions)
         order = planted_order(np.arange(config.texts), planted, seed=config.seed)
         texts = [documents[index] for index in order.tolist()]

@@ -102,8 +102,14 @@ def classifiers(config: DigitsConfig) -> list[AuditTarget]:
 def _train(
     config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]
 ) -> Mapping[str, Any]:
-    """Signals of all models on the audited records, on candidates of their labels, and on members
-    beside rows of a generator; see `AuditTarget`.
+    """Train a model by each of ``configs`` on the members, and ask all of them.
+
+    Returns:
+        "signals", shape (models, records, 4): both `_signals` of the model and of a helper that
+            learned no member. "sets": see `_label_sets`. For PANORAMIA on members and as many rows
+            of a generator, n together: "features", (n, 66), the helper's signals and the pixels;
+            "generated_signals", (models, n, 2); "member", (n,); and "seconds" of generator and
+            helper.
     """
     audited = slice(config.records)
     x, y, member = digits.pixels[audited], digits.labels[audited], digits.member

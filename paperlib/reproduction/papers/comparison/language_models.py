@@ -78,8 +78,12 @@ def language_models(config: GptConfig) -> list[AuditTarget]:
 
 
 def _train(config: GptConfig, trainings: Sequence[TrainingConfig]) -> Mapping[str, Any]:
-    """Signals of every identifier and scores of the members' candidates, less those before
-    fine-tuning.
+    """Fine-tune a model by each of ``trainings``, and ask it about the identifiers.
+
+    Returns:
+        For each model "signals", shape (identifiers, 3): what the mean log-probability of an
+            identifier gained by fine-tuning, and both `_signals` after it; and "sets", the gains of
+            the candidates of each member, (members, candidates), the inserted one first; nats.
     """
     start, tokenizer = planted_model(PUBLIC)
     candidates, documents = canary_documents(config.run)
@@ -104,6 +108,8 @@ def _train(config: GptConfig, trainings: Sequence[TrainingConfig]) -> Mapping[st
 
 
 def _signals(model: Any, tokenizer: Any, texts: Sequence[str]) -> FloatArray:
-    """Mean log-probability of the tokens, and that of the unlikeliest ones, shape (n, 2)."""
+    """Mean log-probability of the tokens of each text, and that of its unlikeliest ones, nats,
+    shape (n, 2).
+    """
     scores = score_texts(model, tokenizer, texts, attacks=["loss", "min_k"], batch_size=256)
     return scores.to_numpy(dtype=np.float64)

@@ -118,7 +118,9 @@ def _generated_part(arrays: Mapping[str, Any], index: int) -> dict[str, Any] | N
 def with_budget(
     config: TrainingConfig, examples: int, budget: float, delta: float
 ) -> TrainingConfig:
-    """The same DP-SGD with all records in every step, and the noise for an epsilon (add/remove)."""
+    """The same DP-SGD on so many ``examples`` with all of them in every step, and the noise for
+    epsilon ``budget``, nats, of adding or removing a record at ``delta``.
+    """
     # Without sampling every step is one Gaussian mechanism: the f-DP audit assumes nothing that is
     # not so.
     whole = replace(config, batch_size=examples)
@@ -128,7 +130,9 @@ def with_budget(
 
 @lru_cache(maxsize=256)
 def guarantees(config: TrainingConfig, examples: int, delta: float) -> tuple[float, float]:
-    """Epsilon for adding or removing one record, and for replacing one; infinite without noise."""
+    """Epsilon, nats, for adding or removing one of so many ``examples``, and for replacing one, at
+    ``delta`` in (0, 1); both infinite without noise.
+    """
     if not config.noise_multiplier:
         return np.inf, np.inf
     noise = config.noise_multiplier

@@ -53,8 +53,13 @@ def compare(
 ) -> Comparison:
     """A printed number beside the value that follows from others.
 
-    Allowed are half a unit of the printed number's last digit and ``reach``, how far rounding of
-    the others may have moved the value. ``text`` is that of the value, if not the number.
+    Args:
+        printed: The number as it is printed.
+        value: What follows, in the same unit.
+        reach: How far rounding of the others may have moved the value; allowed beside half a unit
+            of the printed number's last digit.
+        text: What is shown of the value; empty shows the number.
+        approximate: See `half_unit`.
     """
     allowed = half_unit(printed, approximate=approximate) + reach
     distance = abs(float(printed) - value)

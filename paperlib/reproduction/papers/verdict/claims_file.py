@@ -48,7 +48,11 @@ def claims_text(judged: Sequence[JudgedTarget], *, profile: str) -> str:
 
 
 def _row(entry: JudgedTarget, *, source: str, page: str) -> dict[str, Any]:
-    """A table or figure: where the paper has it, what it claims, and what became of it here."""
+    """A table or figure by its best evidence: where the paper has it, what it claims, and what
+    became of it here.
+
+    ``page`` is the paper's page, and ``source`` where its headline number is from; empty for none.
+    """
     rule = entry.rule
     return {
         "id": rule.target,

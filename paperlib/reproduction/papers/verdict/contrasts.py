@@ -75,10 +75,11 @@ class Contrast:
 
 
 def contrast_of(compared: Compared, error: float) -> Contrast:
-    """The comparison with its two-sided interval, which fails with at most ``error``.
+    """The comparison with its two-sided interval of confidence 1 - ``error``.
 
-    The interval is normal for an estimate, exact for counted shares, by the bootstrap for the
-    largest of several means, and otherwise Student's; a single value has the whole line.
+    The interval is normal for an estimate, exact (Clopper-Pearson) for counted shares, by the
+    bootstrap for the largest of several means, and otherwise Student's. A single value has the
+    whole line, and no value has NaN as its mean.
     """
     term, label, sample = compared
     if isinstance(sample, Joined):
@@ -146,8 +147,8 @@ def times_needed(
 
 
 def _times_for_one(compared: Compared, error: float) -> tuple[bool, float]:
-    """Whether the mean lies in the range, and how many times the repetitions put the interval on
-    its side.
+    """Whether the mean lies in the range, and how many times the repetitions put the whole interval
+    on the mean's side of the range's end: 1 where it is there, NaN where that is not known.
     """
     term, sample = compared.term, compared.sample
     contrast = contrast_of(compared, error)
@@ -169,6 +170,7 @@ def _repetitions_for(distance: float, least: int, error: float) -> float:
     """
 
     def suffices(count: int) -> bool:
+        """Whether half the width of Student's interval of so many values is short enough."""
         return float(stdtrit(count - 1, 1 - error / 2)) <= distance * math.sqrt(count)
 
     counts = range(least, MOST_REPETITIONS + 1)

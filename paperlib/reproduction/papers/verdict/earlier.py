@@ -32,7 +32,10 @@ def values_of_today(
 
 
 def _rise_with_epochs(values: Mapping[str, Samples]) -> Samples:
-    """Epsilon* of the baseline of most epochs less that of fewest, of models of equal seed."""
+    """Epsilon* of the baseline of most epochs less that of fewest, of models of equal seed; nothing
+    where there is one baseline.
+    """
+    # Labels are such as "no DP, 5 epochs".
     stars = {
         int(label.split()[2]): sample
         for label, sample in values["all below 0.3"].items()
@@ -44,7 +47,8 @@ def _rise_with_epochs(values: Mapping[str, Samples]) -> Samples:
 
 
 def _below_training_epsilon(values: Mapping[str, Samples]) -> Samples:
-    """The epsilon that each DP strategy was trained with less its Epsilon*."""
+    """The epsilon that each DP strategy was trained with less its Epsilon*, by its label."""
+    # Labels are such as "DP 3, clip 1, batch 64, 1 group".
     room: dict[str, Sample] = {}
     for label, sample in values["all below 0.3"].items():
         if label.startswith("DP "):
@@ -54,7 +58,10 @@ def _below_training_epsilon(values: Mapping[str, Samples]) -> Samples:
 
 
 def _gaussian_at_largest_m(values: Mapping[str, Samples]) -> Samples:
-    """Gains over each rival with Gaussian noise at the largest number of samples."""
+    """Gains over each rival with Gaussian noise at the largest number of samples; nothing where
+    there is one number.
+    """
+    # Labels are such as "gaussian, scale 1, m = 1,000, DP-Sniper".
     sizes: dict[int, dict[str, Sample]] = {}
     for label, sample in values["optimal highest"].items():
         if label.startswith("gaussian"):

@@ -282,7 +282,10 @@ class Evidence:
 
 
 def from_dict(line: Mapping[str, Any]) -> tuple[Evidence, Scale]:
-    """Evidence and scale as `record` wrote them into a result file, by today's terms."""
+    """Evidence and scale from a line that `record` wrote into a result file, by today's terms.
+
+    Raises ValueError for a target without a rule, and for values that are not finite.
+    """
     kept_values = {
         name: {label: _sample(kept) for label, kept in samples.items()}
         for name, samples in line["values"].items()

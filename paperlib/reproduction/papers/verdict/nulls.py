@@ -40,8 +40,8 @@ def nulls_of(judged: Sequence[JudgedTarget]) -> list[Null]:
     ``judged`` has the best evidence on each target first. Nulls of a single repetition, which have
     no interval, are left out.
     """
-    nulls: dict[tuple[str, float], Null] = {}
-    seen: set[str] = set()
+    nulls: dict[tuple[str, float], Null] = {}  # by data and models, and value
+    seen: set[str] = set()  # targets
     for entry in judged:
         if entry.rule.target in seen:
             continue

@@ -119,7 +119,16 @@ def decide(
 ) -> Outcome:
     """Apply a rule to evidence of one scale.
 
-    ``evidence`` is by notebook; ``seeds`` counts the runs that it was pooled from.
+    Args:
+        rule: Of a table or figure.
+        evidence: By notebook; the notebooks of the rule that it lacks were not run.
+        level: Scale of the evidence.
+        seeds: Number of runs that it was pooled from.
+
+    Returns:
+        "shown" where the paper claims nothing that could be false. "undecided", with the reasons,
+            where evidence lacks what the rule asks for, or intervals are too wide. Else what all
+            claims together come to.
     """
     rule = rule.on(level)
     if not any(term.claimed for term in rule.terms):
@@ -143,6 +152,7 @@ def decide(
         only_conditions = [lack.cause for lack in lacks] == [Cause.UNMET_CONDITION]
         # Where anything else is lacking, repetitions alone do not decide.
         return _undecided(outcome, lacks, times if only_conditions else math.nan)
+    # The rule's limit is for each side of an interval.
     if min(contrast.high - contrast.low for contrast in contrasts) > 2 * rule.widest:
         wide = Reason(Cause.WIDE_INTERVALS, (f"{rule.widest:g}",))
         return _undecided(outcome, (wide,), math.nan)
@@ -272,8 +282,10 @@ def over_models(runs: Sequence[Evidence], level: Level) -> Outcome:
 def _pooled(
     runs: Sequence[Evidence], combined: Callable[[Sequence[Sample]], Sample], unit: Unit
 ) -> Evidence:
-    """Evidence whose samples are those of the runs, combined one comparison at a time."""
-    samples = [run.samples() for run in runs]
+    """Evidence, repeated by ``unit``, whose samples are those of the runs: the samples of all runs
+    on one comparison become one by ``combined``.
+    """
+    samples = [run.samples() for run in runs]  # of each run, by term and label
     values: dict[str, dict[str, Sample]] = {term.name: {} for term in runs[0].rule.terms}
     for name, label in dict.fromkeys(key for by_key in samples for key in by_key):
         values[name][label] = combined(
@@ -284,7 +296,9 @@ def _pooled(
 
 
 def _means(samples: Sequence[Sample]) -> Sample:
-    """One value per run, its mean; of exact numbers those themselves."""
+    """One value per run, the mean of its repetitions, none of a run without any; of estimates that
+    are all exact, those as `_together` puts them.
+    """
     if all(isinstance(sample, Estimate) and sample.error == 0 for sample in samples):
         return _together(samples)
     lists = [[sample.value] if isinstance(sample, Estimate) else sample for sample in samples]
@@ -333,7 +347,9 @@ def _comparisons(
 
 
 def _comparisons_of(term: Term, run: Evidence, prefix: str) -> Iterator[Compared]:
-    """One comparison for each sample of a term, or one for all where the largest is compared."""
+    """One comparison for each sample of a term, or one for all where the largest is compared;
+    ``prefix``, which may be empty, begins their labels.
+    """
     samples = {
         label: sample for (name, label), sample in run.samples().items() if name == term.name
     }
@@ -384,7 +400,9 @@ def _unmeasured(rule: TargetRule, evidence: Mapping[str, Evidence]) -> set[str]:
 
 
 def _unmet_conditions(rule: TargetRule, evidence: Mapping[str, Evidence]) -> list[str]:
-    """Conditions whose whole interval is not in the range, in words."""
+    """Conditions whose whole interval is not in the range, in words; those of a single repetition,
+    which have no finite interval, say so.
+    """
     unmet: list[str] = []
     for condition in _comparisons(rule, evidence, "needed"):
         contrast = contrast_of(condition, rule.error)

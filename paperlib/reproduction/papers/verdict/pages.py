@@ -50,9 +50,14 @@ _MOST_COMPARED = 4  # comparisons of a target that the page lists
 def results_pages(
     judged: Sequence[JudgedTarget], *, pages: Collection[str], answers: str = ""
 ) -> dict[str, str]:
-    """The results as MyST: an overview, and pages for the tables and the figures of each paper.
+    """The results as MyST, by name of the page: "results", an overview, and pages for the tables
+    and the figures of each paper.
 
-    ``answers`` stands above the overview, and PANORAMIA's null below it.
+    Args:
+        judged: Entries of all targets, of each the best evidence first.
+        pages: Names of the notebooks that are pages of the book.
+        answers: Stands at the top of the overview, before PANORAMIA's null and the papers; may be
+            empty.
     """
     overview: list[str] = []
     for block in (answers, null_markdown(judged)):
@@ -98,8 +103,8 @@ def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:
 
 
 def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
-    """A table or figure: claim, outcome by the best evidence, and further evidence below,
-    folded.
+    """A table or figure as a section of MyST: outcome by the best evidence, which is the first,
+    claim, comparisons, and further evidence below, folded. ``pages`` are the book's notebooks.
     """
     best, *others = evidence
     rule = best.rule

@@ -90,7 +90,10 @@ def _reason_below_comparisons(outcome: Outcome) -> str:
 
 
 def _box(evidence: Evidence, word: Word, lines: list[str], *, labelled: bool) -> Bundle:
-    """The outcome of this run alone above these lines; ``labelled`` where links lead to it."""
+    """The outcome of this run alone above these lines, as HTML, Markdown and text.
+
+    ``labelled`` gives the box the name that links lead to; the first box of a target has it.
+    """
     title = f"{evidence.rule.item}, by this run alone:"
     outcome = f"{SIGNS[word]} {word}"
     items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)

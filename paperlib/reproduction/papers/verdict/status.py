@@ -111,7 +111,17 @@ class JudgedTarget:
 def judge(
     runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]] = ()
 ) -> list[JudgedTarget]:
-    """Every target by the evidence at hand, at least one entry each, its best evidence first."""
+    """Every target by the evidence at hand, at least one entry each, its best evidence first.
+
+    Args:
+        runs: Result files of the book's own runs, as dictionaries.
+        measured: Result files of runs that are committed; what a page of the book shows of them
+            again does not count twice.
+
+    Returns:
+        In the order of the rules: for each target an entry for all readings together where the rule
+            has several, then an entry for each setting; "not yet" where it was never run.
+    """
     kept = [run for result in measured for run in _runs_of(result, committed=True)]
     # A page that shows the table of a committed run records its evidence again: that run alone
     # counts.
@@ -130,8 +140,9 @@ def judge(
 
 
 def _repeats(run: Run, kept: Iterable[Run]) -> bool:
-    """Whether a kept run of another setting has the same value of each repetition; exact values
-    are equal anyhow.
+    """Whether a kept run of another setting has the same evidence, with a value for each
+    repetition: such a run shows that of the other. Estimates and exact values may be equal anyhow,
+    and tell nothing.
     """
     samples = run.evidence.samples().values()
     if all(isinstance(sample, Estimate) or not len(sample) for sample in samples):
@@ -173,8 +184,8 @@ def _runs_of(result: Mapping[str, Any], *, committed: bool = False) -> Iterator[
 
 
 def _judged(rule: TargetRule, runs: Sequence[Run]) -> list[JudgedTarget]:
-    """One outcome for each setting; where a rule needs several notebooks, one from the best of
-    each.
+    """One outcome for each setting of the runs of a target; where its rule needs several notebooks,
+    a single outcome from the best setting of each. None without runs.
     """
     alone = [_decided(rule, [group]) for group in _by_setting(runs)]
     if len(rule.notebooks) == 1 or not alone:
@@ -205,7 +216,9 @@ def _by_setting(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _decided(rule: TargetRule, groups: Sequence[Sequence[Run]]) -> JudgedTarget:
-    """The outcome of the runs of each notebook."""
+    """The outcome of runs in ``groups``, each of one notebook and setting, which differ in the seed
+    alone and are pooled; the scale is the lowest of all.
+    """
     runs = tuple(run for group in groups for run in group)
     judged = JudgedTarget(rule, Outcome("not yet"), runs)
     level = judged.level or LEVELS[-1]
@@ -274,7 +287,9 @@ def _shared_word(words: Sequence[Word]) -> Word:
 
 
 def _joint(rule: TargetRule, outcomes: Mapping[str, Outcome], joint: Outcome) -> Outcome:
-    """The outcome over all readings, with what fails in every one of them first."""
+    """``joint``, which has the claims over all readings, with its word, reasons and repetitions
+    needed, from the ``outcomes`` by reading; what fails in every one of them is the first reason.
+    """
     reasons: list[Reason] = []
     failing = tuple(
         claim.name for claim in joint.claims if claim.word in FAILS and not claim.beside

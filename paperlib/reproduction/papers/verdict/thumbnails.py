@@ -124,7 +124,9 @@ def _marks() -> dict[tuple[str, str], list[float]]:
 
 
 def _lane(lane: _Lane, top: float) -> list[str]:
-    """A claim as SVG: its name, the claimed range, our intervals and the printed numbers."""
+    """A claim as the elements of an SVG, from ``top`` (pixels) on: its name, the claimed range, our
+    intervals and the printed numbers.
+    """
     drawn = [f'<text x="{_EDGE:g}" y="{top + 12:g}">{html.escape(lane.name)}</text>']
     if lane.number > len(lane.rows):
         count = f"nearest {len(lane.rows)} of {lane.number}"
@@ -146,7 +148,9 @@ def _lane(lane: _Lane, top: float) -> list[str]:
 
 
 def _claimed_range(lane: _Lane, top: float) -> list[str]:
-    """The claimed range as a band, with a line and its number at each end."""
+    """The claimed range as a band, with a line and its number at each end that is finite; nothing
+    where the range has no end. The lane begins at ``top``, in pixels.
+    """
     term = lane.rows[0].term
     low, high = lane.x(term.at_least), lane.x(term.at_most)
     y, height = top + _HEADER, lane.height - _HEADER
