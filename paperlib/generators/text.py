@@ -37,8 +37,8 @@ class ChunkTraining:
         learning_rate: Largest learning rate of AdamW: it rises over a tenth of the steps, then
             falls as a cosine to a tenth.
         weight_decay: Weight decay of AdamW, 0 or more.
-        patience: Epochs without a lower validation loss before training ends; 0 never ends it
-            early.
+        patience: Epochs without a lower validation loss before training ends; 0, or no validation
+            chunks, never ends it early.
         precision: "float32", or "bfloat16" to train under autocast; the weights stay in float32.
     """
 
@@ -189,9 +189,12 @@ def train_on_chunks(
         return float(total) / len(tokens)
 
     def is_last(epoch: int) -> bool:
-        """Whether the validation loss has not improved for ``patience`` epochs."""
-        # Both count from 0, and the loss of this epoch is the last; none without validation chunks.
-        epochs_since_best = epoch - int(np.argmin(state.losses or [0.0]))
+        """Whether the validation loss has not improved for ``patience`` epochs; never without
+        validation chunks.
+        """
+        if not state.losses:
+            return False
+        epochs_since_best = epoch - int(np.argmin(state.losses))  # both count from 0
         return 0 < training.patience <= epochs_since_best
 
     checksum = hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()

@@ -104,6 +104,9 @@ def test_training_ends_early_and_keeps_the_best_epoch_and_those_asked_for():
     assert len(trained.validation) == trained.best + 2 < 30
     assert token_losses(model, other).mean() == pytest.approx(min(trained.validation), rel=1e-5)
     assert trained.train[-1] < trained.train[0]
+    without_validation = replace(FAST, epochs=4, patience=1)
+    trained = train_on_chunks(small_model(), train, training=without_validation)
+    assert len(trained.train) == trained.best == 4
     model, chunks = small_model(), counting(40, 6)
     trained = train_on_chunks(model, chunks, training=FAST, validation=chunks, keep=(1, 6))
     assert sorted(trained.kept) == [1, 6]
