@@ -149,7 +149,9 @@ def infer_by_schedule(
 
 
 def _checked_features(features: ArrayLike) -> FloatArray:
-    """Features as numbers, shape (identifiers, candidates, attacks), all finite."""
+    """Features as numbers, shape (identifiers, candidates, attacks), all finite; a ValueError for
+    others.
+    """
     table = np.asarray(features, dtype=np.float64)
     if table.ndim != 3 or table.shape[1] < 2 or not table.shape[2]:
         raise ValueError(

@@ -143,7 +143,11 @@ def rmia(
 
 
 def _mean_of_in_and_out(models: FloatArray, inside: NDArray[np.bool_]) -> FloatArray:
-    """For each example half the mean over models trained on it plus half that over the others."""
+    """For each example half the mean over models trained on it plus half that over the others,
+    shape (n,); a ValueError where there are none of the one or of the other.
+
+    ``models`` are probabilities, and ``inside`` says which were trained on it, both (K, n).
+    """
     count_in = inside.sum(axis=0)
     count_out = (~inside).sum(axis=0)
     bad = np.flatnonzero((count_in == 0) | (count_out == 0))
@@ -170,7 +174,8 @@ def _normals(
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and variance over the models that ``is_used`` chooses for each example, shape (n,) each.
 
-    A ``fixed`` variance is one number for all examples. ``name`` says in an error which models.
+    A ``fixed`` variance is one number for all examples. A ValueError, in which ``name`` says which
+    models, where fewer than two are chosen.
     """
     counts = is_used.sum(axis=0)
     if (counts < 2).any():
@@ -187,8 +192,8 @@ def _normals(
 def _checked(
     target: ArrayLike, shadows: ArrayLike, prefix: str = ""
 ) -> tuple[FloatArray, FloatArray]:
-    """The target's numbers, shape (n,), and the shadow models', (K, n), without NaN; ``prefix``
-    begins the names of the arguments in messages.
+    """The target's numbers, shape (n,), and the shadow models', (K, n), without NaN; a ValueError
+    for others, in which ``prefix`` begins the names of the arguments.
     """
     scores = np.asarray(target, dtype=np.float64)
     models = np.asarray(shadows, dtype=np.float64)

@@ -142,6 +142,9 @@ class _ImageTraining:
     """Steps and epochs of one training."""
 
     def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> None:
+        """A training of ``module`` on uint8 images ``x``, (n, channels, side, side), with labels
+        ``y``, (n,) or (n, attributes), all on one device.
+        """
         self.module = module
         self.x = x
         self.y = y

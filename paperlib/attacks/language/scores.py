@@ -435,7 +435,8 @@ def score_candidates(
     place.
 
     Args:
-        model, tokenizer, options: As for `score_texts`.
+        model, tokenizer: A causal language model of the transformers library, and its tokenizer.
+        options: Further arguments of `score_texts`, such as ``attacks``.
         candidates: Each identifier itself, then its generated alternatives: n lists of 1 + c texts.
         contexts: Text before each identifier in its document, shape (n,); None scores them alone.
 

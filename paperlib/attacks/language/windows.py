@@ -67,19 +67,23 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
     return checked
 
 
+class Flattened(NamedTuple):
+    """The n texts of k lists in one list."""
+
+    texts: list[str]  # list after list, (n,)
+    contexts: list[str] | None  # what stands before each text, (n,); None for nothing
+    sizes: list[int]  # number of texts of each list, (k,)
+
+
 def flattened(
     name: str, lists: Sequence[Sequence[str]], contexts: Sequence[str] | None
-) -> tuple[list[str], list[str] | None, list[int]]:
+) -> Flattened:
     """All texts of several lists in one, their contexts, and the size of each list.
 
     Args:
         name: What errors call the lists.
         lists: One or more texts in each of k lists.
         contexts: What stands before all texts of a list, shape (k,); None for nothing.
-
-    Returns:
-        The n texts, list after list; the context of each, shape (n,), or None without ``contexts``;
-        and the number of texts of each list, shape (k,), of sum n.
 
     Raises:
         ValueError: An empty list or text, called ``name[index]``, or not one context for each list.
@@ -88,11 +92,11 @@ def flattened(
     flat = [text for texts in checked for text in texts]
     sizes = [len(texts) for texts in checked]
     if contexts is None:
-        return flat, None, sizes
+        return Flattened(flat, None, sizes)
     before: list[str] = []
     for context, size in zip(contexts, sizes, strict=True):
         before += [context] * size
-    return flat, before, sizes
+    return Flattened(flat, before, sizes)
 
 
 def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None) -> list[Window]:

@@ -39,6 +39,7 @@ class AttackInputs:
     losses: FloatArray
 
     def __init__(self, examples: ArrayLike, losses: ArrayLike) -> None:
+        """Keep both as arrays; a ValueError where the lengths differ or a number is not finite."""
         object.__setattr__(self, "examples", np.asarray(examples))
         object.__setattr__(self, "losses", np.asarray(losses, dtype=np.float64))
         if (

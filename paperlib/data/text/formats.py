@@ -96,7 +96,7 @@ class _Reader:
         self.log.add(reason, self.where)
 
     def pieces(self, path: Path) -> Iterator[Piece]:
-        """All pieces of the file by its format; raises what `streams.damages` names."""
+        """All pieces of the file by its format; an error of `streams.damages` for a damaged one."""
         kind, packed = streams.format_of(path)
         head = streams.first_bytes(path, packed)
         if path.stat().st_size == 0:

@@ -197,7 +197,8 @@ class _Use:
 @contextmanager
 def _recorded(model: nn.Module, documents: int) -> Iterator[list[_Use]]:
     """While this is open: the list of calls of all layers with weights to train, filled in the
-    order of the forward pass.
+    order of the forward pass. A ValueError from that pass for a layer that mixes documents, or runs
+    without gradients.
     """
     uses: list[_Use] = []
 
