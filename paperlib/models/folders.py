@@ -18,13 +18,17 @@ def check_model_folder(name: str | Path) -> None:
     cache lead to its blobs. The base model of an adapter is asked the same where it is a folder.
 
     Raises:
-        ValueError: What leads out, in one line, or an adapter whose base is an adapter.
+        ValueError: What leads out, in one line, or an adapter whose base is an adapter or missing.
     """
     folder = Path(name)
     if not folder.is_dir():
         return
     _check_own_files(folder)
     base = base_of_adapter(folder)
+    if base is None and (folder / ADAPTER).is_file():
+        raise ValueError(
+            f"{folder / ADAPTER}: names no base model; save the adapter again with peft"
+        )
     if base is not None and base.is_dir():
         if base_of_adapter(base) is not None:
             raise ValueError(
@@ -65,8 +69,8 @@ def check_rank(folder: Path, width: int) -> None:
     largest = max((rank for rank in ranks if isinstance(rank, int)), default=0)
     if largest > width:
         raise ValueError(
-            f"{folder / ADAPTER}: rank {largest:,} is above the width of its model, {width:,}; take "
-            "the file that was saved with the adapter's weights"
+            f"{folder / ADAPTER}: rank {largest:,} is above the width of its model, {width:,}; "
+            "take the file that was saved with the adapter's weights"
         )
 
 

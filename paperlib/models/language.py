@@ -97,11 +97,8 @@ def load_language_model(
     if is_spread:
         _need("accelerate", f"dtype {dtype!r} on device {target!r}")
         loading["device_map"] = target
-    is_adapter = (Path(name) / ADAPTER).is_file()
-    if is_adapter:
+    if (Path(name) / ADAPTER).is_file():
         _need("peft", "a LoRA adapter")
-        if base_of_adapter(Path(name)) is None:
-            raise ValueError(f"name: {Path(name) / ADAPTER} names no base model; save it with peft")
     if dtype == "int8":
         _need("bitsandbytes", "dtype 'int8'")
         loading["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
