@@ -22,10 +22,10 @@ class Bytes(Protocol):
 
 
 class Page(NamedTuple):
-    """What the header of a page says of it: bytes when unpacked, and values, 0 of a dictionary."""
+    """What the header of a page says of it."""
 
-    size: int
-    values: int
+    size: int  # bytes when unpacked
+    values: int  # number of them; 0 for a dictionary
 
 
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # kinds of pages
@@ -77,7 +77,7 @@ class _Header:
         self.packed_size = 0
 
     def page(self) -> Page:
-        """The page, with a ValueError for what is no header."""
+        """The page that the header describes; a ValueError for what is no header."""
         try:
             fields = self._struct(_DEEPEST)
             kind, size, self.packed_size = (
@@ -107,22 +107,32 @@ class _Header:
         raise IndexError  # longer than 64 bits
 
     def _signed(self) -> int:
+        """A whole number of either sign, as 0, -1, 1, -2, ... are stored as 0, 1, 2, 3, ..."""
         value = self._unsigned()
         return value >> 1 ^ -(value & 1)
 
     def _struct(self, deepest: int) -> dict[int, object]:
-        """The fields of a structure by their numbers: whole numbers and structures alone."""
+        """The fields of a structure by their numbers: whole numbers and structures alone.
+
+        ``deepest`` is how many structures may stand within each other from here on; an IndexError
+        for more, and for data that end too early.
+        """
         fields: dict[int, object] = {}
-        name = 0
-        while head := self._byte():
-            name = name + (head >> 4) if head >> 4 else self._signed()
+        number = 0  # of the field
+        while head := self._byte():  # a byte of 0 ends the structure
+            # The high half says by how much the field's number rises, or 0 where it follows; the
+            # low half is the field's type.
+            rise = head >> 4
+            number = number + rise if rise else self._signed()
             value = self._value(head & 0x0F, deepest)
             if value is not None:
-                fields[name] = value
+                fields[number] = value
         return fields
 
     def _value(self, kind: int, deepest: int) -> object:
-        """A value of this type; None for one that no caller needs, which is passed over."""
+        """A value of the type ``kind``; None for one that no caller needs, which is passed over. An
+        IndexError for another type, or structures deeper than ``deepest``.
+        """
         if not deepest:
             raise IndexError
         if kind in _WHOLE:

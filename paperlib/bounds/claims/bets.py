@@ -24,11 +24,13 @@ from paperlib.core import FloatArray, IntArray
 _FAILURES = np.array([5.0, 1.0, 0.2, 0.02, 0.002])
 _SHARES = np.array([0.26, 0.18, 0.1, 0.05, 0.02])
 _LARGEST = 60.0  # nats; log-odds that are searched
-_LARGEST_BET = 1.0  # reaches the error from nothing
+_LARGEST_BET = 1.0  # refutes from a stake of nothing
+_ROUNDS = 60  # of bisections, which leave 60 nats / 2^60
 _RIGHT, _WRONG = 6.0, 0.2  # guesses counted before the first
 _HALF_LIFE = 200.0  # guesses after which one counts half in the accuracy that is expected
-_PLACES = 16  # of a run, from its first guesses to its last
-_HIT, _MISS = 1.0, 0.1  # guesses counted beside those at a place of earlier runs
+_SEGMENTS = 16  # equal parts of a run, from its first guesses to its last
+_HIT, _MISS = 1.0, 0.1  # guesses counted beside those in a segment of earlier runs
+_HALF_LIVES = 8  # at least, within a run of several
 _SINGLE = 200  # guesses whose bets are chosen one by one; then a block for each so many
 
 
@@ -43,7 +45,12 @@ class Limits:
 
 
 def limits_of(profiles: list[Profile], total: int, error: float) -> Limits:
-    """The limits of bets on ``total`` examples against curves with these profiles."""
+    """The limits of bets on ``total`` examples against curves with these profiles.
+
+    The largest bet w at each log-odds e is as large as its share of the ``error``, in (0, 1), pays
+    for: ``total * delta(e) * w`` is what the curve lets bets at e win beyond fair odds, on average.
+    The stake starts with what all of them leave of the error.
+    """
     log_odds = np.array([_log_odds(profile, total) for profile in profiles])
     delta = np.array([profile(row) for profile, row in zip(profiles, log_odds, strict=True)])
     with np.errstate(divide="ignore"):
@@ -53,10 +60,12 @@ def limits_of(profiles: list[Profile], total: int, error: float) -> Limits:
 
 
 def _log_odds(profile: Profile, total: int) -> FloatArray:
-    """Smallest log-odds of at most so many mean failures each, by bisection, rounded up."""
+    """The log-odds that are bet on, nats, rising, shape (5,): the smallest at which ``total``
+    examples have at most each of `_FAILURES` mean failures; by bisection, rounded up.
+    """
     low, high = np.zeros(_FAILURES.size), np.full(_FAILURES.size, _LARGEST)
-    allowed = (_FAILURES / total) + profile(high)
-    for _ in range(60):
+    allowed = (_FAILURES / total) + profile(high)  # delta; what 60 nats have left, none avoids
+    for _ in range(_ROUNDS):
         middle = (low + high) / 2
         is_enough = profile(middle) <= allowed
         low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
@@ -68,6 +77,9 @@ def highest_stake(
 ) -> FloatArray:
     """The highest stake against each curve, shape (curves,), or in each audit, shape (audits,).
 
+    Guarantee:
+        Where the curve holds, a stake reaches 1 with probability at most the error of the limits.
+
     Args:
         right: Whether each guess is right, shape (n,), in an order in which every guess, and
             whether it is made, depends on the output and on earlier coins alone. Tied examples
@@ -77,37 +89,39 @@ def highest_stake(
         guesses: Guesses of each audit, shape (audits,), where some have fewer than n; what stands
             behind them is not read.
     """
-    stake = np.zeros(max(len(np.atleast_2d(right)), limits.start.size)) + limits.start
+    audits_or_curves = max(len(np.atleast_2d(right)), limits.start.size)  # one of the two is 1
+    stake = np.zeros(audits_or_curves) + limits.start
     return np.maximum(stake, _path(right, stake, limits, guesses).max(axis=1, initial=0.0))
 
 
 def highest_stake_of_runs(runs: Sequence[NDArray[np.bool_]], limits: Limits) -> FloatArray:
     """The highest stake against each curve, shape (curves,), where runs are read one after the
-    other: the stake goes on, and the accuracy that is expected of a guess is that at its place of
-    the earlier runs.
+    other: the stake goes on, and the accuracy that is expected of a guess is that of the same
+    segment, a sixteenth of a run, in the earlier runs.
 
     Args:
         runs: Whether each guess of a run is right, as for `highest_stake`, shape (n,) each.
         limits: Of as many examples as all runs will have together.
     """
     stake = highest = limits.start
-    hits = made = np.zeros(_PLACES)  # at each place of the earlier runs
+    hits = made = np.zeros(_SEGMENTS)  # right guesses, and all, in each segment of earlier runs
     for right in runs:
         if not right.size:
             continue
-        place = np.arange(right.size) * _PLACES // right.size
+        segment = np.arange(right.size) * _SEGMENTS // right.size  # number of each guess's
         expected = None
         if made.any():
-            expected = ((_near(hits) + _HIT) / (_near(made) + _HIT + _MISS))[place]
-        path = _path(right, stake, limits, half_life=right.size / 8, expected=expected)
+            expected = ((_near(hits) + _HIT) / (_near(made) + _HIT + _MISS))[segment]
+        half_life = right.size / _HALF_LIVES
+        path = _path(right, stake, limits, half_life=half_life, expected=expected)
         stake, highest = path[:, -1], np.maximum(highest, path.max(axis=1))
-        hits = hits + np.bincount(place, right, _PLACES)
-        made = made + np.bincount(place, None, _PLACES)
+        hits = hits + np.bincount(segment, right, _SEGMENTS)
+        made = made + np.bincount(segment, None, _SEGMENTS)
     return highest
 
 
 def _near(counts: FloatArray) -> FloatArray:
-    """The counts of each place and of those beside it together."""
+    """The counts of each segment and of those beside it together, shape (segments,)."""
     return np.convolve(counts, np.ones(3), mode="same")
 
 
@@ -120,13 +134,21 @@ def _path(
     half_life: float = _HALF_LIFE,
     expected: FloatArray | None = None,
 ) -> FloatArray:
-    """The stakes after each guess of a run that begins with these, shape (rows, n).
+    """The stakes after each guess of a run, shape (rows, n); a row is an audit or a curve.
 
-    A guess counts half in the accuracy that is expected of another ``half_life`` guesses later, 200
-    at most; ``expected`` is that of each guess where it is known before, shape (n,).
+    Args:
+        right: Whether each guess is right, shape (n,), or (audits, n).
+        stake: Stakes before the first guess, shape (rows,).
+        limits: Of the bets.
+        guesses: Guesses of each audit, shape (audits,); those behind them bet nothing. None: n.
+        half_life: A guess counts half in the accuracy that is expected of another so many guesses
+            later, 200 at most.
+        expected: The accuracy that is expected of each guess where it is known before, shape (n,);
+            None takes it from the guesses so far.
     """
     rows = np.atleast_2d(right)
     paths = np.empty((stake.size, rows.shape[1]))
+    # Right guesses and all guesses so far, old ones counted less, beside those of the start.
     hits, made = np.full(len(rows), _RIGHT), np.full(len(rows), _RIGHT + _WRONG)
     start = 0
     while start < rows.shape[1]:
@@ -148,10 +170,15 @@ def _path(
 
 
 def _bets(stake: FloatArray, accuracy: FloatArray, limits: Limits) -> tuple[FloatArray, FloatArray]:
-    """What a right guess wins and a wrong one loses: the bets of fastest growth (Kelly) within the
-    limits, lower log-odds first; they lose less than the stake.
+    """What a right guess wins and a wrong one loses, both of shape (rows,): the bets of fastest
+    growth (Kelly) within the limits, lower log-odds first; they lose less than the stake.
+
+    ``accuracy`` is the chance that the guess is right, as expected, shape (rows,) or (1,).
     """
     wins, losses = np.zeros_like(stake), np.zeros_like(stake)
+    # A bet b more makes the stake W + b where the guess is right and L - odds b where it is wrong.
+    # The mean logarithm, a log(W + b) + (1 - a) log(L - odds b), is largest at a L / odds - (1 - a)
+    # W, for W = stake + wins and L = stake - losses.
     for odds, largest in zip(np.exp(limits.log_odds.T), limits.largest.T, strict=True):
         growth = accuracy * (stake - losses) / odds - (1 - accuracy) * (stake + wins)
         bet = np.clip(growth, 0.0, largest)
@@ -163,11 +190,16 @@ def _bets(stake: FloatArray, accuracy: FloatArray, limits: Limits) -> tuple[Floa
 def _stakes(stake: FloatArray, steps: FloatArray, losses: FloatArray) -> FloatArray:
     """The stakes after each guess of a block with one bet, shape (rows, guesses); a stake that
     cannot lose the bet again is kept until the block ends.
+
+    Args:
+        stake: Before the block, shape (rows,).
+        steps: What each guess of the block adds to the stake, shape (rows, guesses).
+        losses: What a wrong guess takes, shape (rows,).
     """
     path = np.asarray(stake[:, None] + np.cumsum(steps, axis=1))
     is_short = path < losses[:, None]
     is_short[:, -1] = True  # nothing is left to be kept
-    first: IntArray = np.argmax(is_short, axis=1)[:, None]
-    last = np.take_along_axis(path, first, axis=1)
-    places: IntArray = np.arange(path.shape[1], dtype=np.int64)
-    return np.where(places > first, last, path)
+    first_short: IntArray = np.argmax(is_short, axis=1)[:, None]
+    kept = np.take_along_axis(path, first_short, axis=1)
+    guess_numbers: IntArray = np.arange(path.shape[1], dtype=np.int64)
+    return np.where(guess_numbers > first_short, kept, path)

@@ -74,6 +74,9 @@ def limit_of_claim(
         power: Share of the audits that must refute the claim, in (0, 1).
         simulations: Audits simulated for each factor tried; None: 40 to 120, fewer of large audits.
 
+    Raises:
+        ValueError: No example, no simulation, or a confidence or power outside (0, 1).
+
     >>> from paperlib.bounds.claims.curves import gaussian_profile
     >>> limit = limit_of_claim(lambda noise: gaussian_profile(0.5 / noise), 400, simulations=60)
     >>> 1.5 < limit.factor < 3
@@ -85,9 +88,10 @@ def limit_of_claim(
         simulations = int(np.clip(_AT_MOST // size, *SIMULATIONS))
     audits = int(check_counts("simulations", simulations, minimum=1))
     limits = limits_of([with_noise(1.0)], size, error)
-    shown: dict[int, int] = {}
+    shown: dict[int, int] = {}  # by step, a power of 1.1, how many of the audits refute the claim
 
     def often(step: int) -> bool:
+        """Whether audits of a noise 1.1^step times smaller are surely shown often enough."""
         law = law_of_log_odds(with_noise(_STEP**-step))
         shown[step] = _shown(law, limits, size, audits, seed)
         return share_interval(shown[step], audits)[0] >= power
@@ -106,11 +110,18 @@ def limit_of_claim(
 
 
 def law_of_log_odds(profile: Profile) -> tuple[FloatArray, FloatArray]:
-    """The size of the log-odds that a record's coin has, given the output of a mechanism that has
-    just this curve in both directions: values, nats, the last one infinite, and their chances.
+    """How strongly the output of a mechanism tells a record's coin, if it has just this curve in
+    both directions.
+
+    Returns:
+        Sizes of the log-odds of the coin, nats, rising, the last one infinite, and the chance of
+        each; both of shape (points + 1,).
     """
-    # In x = e^epsilon delta is convex, and falls by Q(log-odds > epsilon): its bends are the
-    # chances. Both sides of a coin count, Q and P = x Q; at 1 the curve is mirrored.
+    # With and without the record the output has the laws P and Q, of ratio L = P / Q. In x =
+    # e^epsilon, delta = E_Q (L - x)+ has the slope -Q(L > x): where it bends by b, Q(L = x) = b and
+    # P(L = x) = x b. The coin's log-odds are log x there, and by symmetry -log x as often, so that
+    # the size log x has the chance (1 + x) b. L = 1 counts once, with chance b; the slope left of
+    # it follows from delta(x) = 1 - x + x delta(1 / x). What delta has left at the end is infinite.
     fine = np.linspace(0.0, _LAST, 600)
     last = fine[int(np.argmax(np.append(profile(fine[:-1]) <= _LAST_DELTA, True)))]
     log_odds = np.linspace(0.0, max(float(last), 0.1), _POINTS)
@@ -127,7 +138,9 @@ def law_of_log_odds(profile: Profile) -> tuple[FloatArray, FloatArray]:
 def _shown(
     law: tuple[FloatArray, FloatArray], limits: Limits, total: int, audits: int, seed: int
 ) -> int:
-    """How many audits of records with this law refute the claim."""
+    """How many audits refute the claim, of ``audits`` simulated ones of ``total`` records each,
+    whose coins have the ``law`` of `law_of_log_odds`.
+    """
     right = np.zeros((audits, total), dtype=bool)
     guesses = np.zeros(audits, dtype=np.int64)
     for number in range(audits):
@@ -140,12 +153,15 @@ def _shown(
 def _guesses(
     law: tuple[FloatArray, FloatArray], total: int, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Whether each guess of an audit is right, in the adaptive order of the true log-odds."""
+    """Whether each guess of one audit is right, shape (guesses,), in the adaptive order of the true
+    log-odds; each of ``total`` records draws the size of its log-odds from the law.
+    """
     values, chances = law
     drawn = np.searchsorted(np.cumsum(chances)[:-1], rng.random(total), side="right")
     log_odds = values[drawn]
     members = rng.random(total) < 0.5
-    told = np.where(rng.random(total) < expit(log_odds), members, ~members)
+    # Which side the output points to: the true one with the chance that the log-odds say.
+    points_to_member = np.where(rng.random(total) < expit(log_odds), members, ~members)
     # Tied log-odds in random order.
     strength = drawn + rng.random(total)
-    return reveal(ends_of(np.where(told, strength, -strength)), members).right
+    return reveal(ends_of(np.where(points_to_member, strength, -strength)), members).right

@@ -56,15 +56,16 @@ class ClaimTest:
         for values in _pieces(grid):
             limits = self._limits([profile_at(value) for value in values])
             stakes = self._stakes(limits)
-            whole = int(np.argmin(np.append(stakes >= 1, False)))  # cells refuted before one is not
-            if whole:
-                last = values[whole - 1]
-            if whole == len(values):
+            # Number of cells that are refuted before the first that is not, which is its row too.
+            refuted = int(np.argmin(np.append(stakes >= 1, False)))
+            if refuted:
+                last = values[refuted - 1]
+            if refuted == len(values):
                 continue
             if last is None:
                 return None
-            bets = _BetsOfCell(limits, whole, float(stakes[whole]), self.total, profile_at)
-            return _end_in_cell(last, values[whole], bets.refute)
+            bets = _BetsOfCell(limits, refuted, float(stakes[refuted]), self.total, profile_at)
+            return _end_in_cell(last, values[refuted], bets.refute)
         return last
 
     def _limits(self, profiles: list[Profile]) -> Limits:
@@ -89,17 +90,23 @@ class _BetsOfCell:
     profile_at: Callable[[float], Profile]  # of the claim with a value
 
     def refute(self, value: float) -> bool:
-        """Whether they refute another claim of the cell."""
+        """Whether they refute another claim of the cell, the one with this value."""
+        # By this claim the same bets win less beyond their odds (`paid`), so that their stake
+        # exceeds c (start + paid) with a chance of at most 1 / c; refuted at c = 1 / error.
         delta = self.profile_at(value)(self.limits.log_odds[self.row])
         paid = self.total * float(np.sum(self.limits.largest[self.row] * delta))
         return float(self.limits.start[self.row]) + paid <= self.limits.error * self.stake
 
 
 def _end_in_cell(refuted: float, kept: float, is_refuted: Callable[[float], bool]) -> float:
-    """The value of a cell at which the refuted claims end, from the refuted side; the cell lies
-    between a refuted value and one that is kept.
+    """The value of a cell at which the refuted claims end, from the refuted side, by bisection.
+
+    Args:
+        refuted: Value that the bets of the cell before refute, an end of this cell.
+        kept: Value at the other end, which is not refuted.
+        is_refuted: Whether the bets of this cell refute a value.
     """
-    if not is_refuted(refuted):  # by the bets of this cell; those of the cell before did refute it
+    if not is_refuted(refuted):
         return refuted
     for _ in range(_HALVINGS):
         middle = (refuted + kept) / 2

@@ -15,9 +15,11 @@ from paperlib.core import FloatArray
 BOOTSTRAP_LIMIT = 5_000
 """Most losses, both sets together, for BCa: its jackknife recomputes Epsilon* once per loss."""
 
-_RESAMPLES = 999
-_ANGLES, _RADII, _FINE = 49, 4, 17
-_RANKS_PER_TAIL = 64
+_RESAMPLES = 999  # of the bootstrap
+_ANGLES, _RADII = 49, 4  # points of the grid over a disc: around it, and from its middle outward
+_FINE = 17  # angles of the finer grid around an extreme of the first
+_RANKS_PER_TAIL = 64  # at most, at which a band is held
+_STEP = 1e-4  # of a central difference, in units of the gap and of the log ratio
 
 Interval = tuple[float, float]
 
@@ -31,7 +33,7 @@ def region_interval(
     """
     # Epsilon* depends on the gap of the means and the ratio of the spreads alone. An ellipse holds
     # this pair with probability `confidence`, so the interval covers whatever the shape of Epsilon*
-    # over it, kinks too.
+    # over it, kinks too. `root` maps a disc of radius `reach` to the ellipse around the estimate.
     estimate, root = _gap_and_log_ratio(train, population)
     reach = _reach(train, population, confidence)
 
@@ -39,25 +41,43 @@ def region_interval(
         offset = root @ np.stack([radius * np.cos(angle), radius * np.sin(angle)])
         return normals_epsilon(estimate[0] + offset[0], np.exp(estimate[1] + offset[1]), delta)
 
-    # The middle of the disc is the pair of fits itself, so the interval always holds the estimate.
+    # A grid over the whole disc: angles 0 to 2 pi, radii 0 to reach. Its middle is the pair of fits
+    # itself, so the interval always holds the estimate.
     angle, radius = _grid(0.0, math.pi, _ANGLES, reach / 2, reach / 2, _RADII)
     values = over_disc(angle, radius)
-    steps = 2 * math.pi / (_ANGLES - 1), reach / (_RADII - 1)
-    ends: list[float] = []
+    angle_step, radius_step = 2 * math.pi / (_ANGLES - 1), reach / (_RADII - 1)
+    ends: list[float] = []  # smallest, largest
     for sign, extreme in ((-1, values.argmin()), (1, values.argmax())):
-        near = _grid(
-            float(angle[extreme]), steps[0], _FINE, float(radius[extreme]), steps[1], _FINE // 2
+        # A finer grid over the cells around the extreme of the first.
+        fine_angle, fine_radius = _grid(
+            float(angle[extreme]),
+            angle_step,
+            _FINE,
+            float(radius[extreme]),
+            radius_step,
+            _FINE // 2,
         )
-        finer = over_disc(near[0], np.clip(near[1], 0.0, reach))
+        finer = over_disc(fine_angle, np.clip(fine_radius, 0.0, reach))
         ends.append(sign * max(float((sign * values).max()), float((sign * finer).max())))
-    holds_equal = float(np.sum(np.linalg.solve(root, estimate) ** 2)) <= reach**2
-    return (0.0 if holds_equal else ends[0]), ends[1]
+    return (0.0 if _holds_equal(estimate, root, reach) else ends[0]), ends[1]
+
+
+def _holds_equal(estimate: FloatArray, root: FloatArray, reach: float) -> bool:
+    """Whether the ellipse of (gap, log ratio) holds (0, 0): two equal normals, of Epsilon* 0.
+
+    Args:
+        estimate: Middle of the ellipse, shape (2,).
+        root: Maps a disc of radius ``reach`` to the ellipse, shape (2, 2).
+    """
+    return float(np.sum(np.linalg.solve(root, estimate) ** 2)) <= reach**2
 
 
 def _grid(
     angle: float, angle_reach: float, angles: int, radius: float, radius_reach: float, radii: int
 ) -> tuple[FloatArray, FloatArray]:
-    """All pairs of evenly spaced angles and radii around one pair, two flat arrays."""
+    """All pairs of evenly spaced angles, in radians, and radii: within their reach of one pair, in
+    two arrays of shape (angles * radii,).
+    """
     first = angle + angle_reach * np.linspace(-1, 1, angles)
     second = radius + radius_reach * np.linspace(-1, 1, radii)
     return np.repeat(first, radii), np.tile(second, angles)
@@ -66,22 +86,22 @@ def _grid(
 def delta_method_interval(
     train: NormalFit, population: NormalFit, delta: float, confidence: float
 ) -> Interval:
-    """Estimate plus and minus a normal quantile times its linearised standard error, floored at
-    0.
+    """Estimate plus and minus a normal quantile times its linearised standard error, nats, floored
+    at 0.
+
+    ``delta`` is in (0, 1/2), ``confidence`` in (0, 1).
     """
     estimate, root = _gap_and_log_ratio(train, population)
-    step = 1e-4
-    steps = step * np.array([[0, 1, -1, 0, 0], [0, 0, 0, 1, -1]])
+    # Epsilon* at the estimate and a step from it in each direction: a central difference.
+    steps = _STEP * np.array([[0, 1, -1, 0, 0], [0, 0, 0, 1, -1]])
     gap, log_ratio = estimate[:, None] + steps
     values = normals_epsilon(gap, np.exp(log_ratio), delta)
-    gradient = np.array([values[1] - values[2], values[3] - values[4]]) / (2 * step)
+    gradient = np.array([values[1] - values[2], values[3] - values[4]]) / (2 * _STEP)
     half = -float(ndtri((1 - confidence) / 2)) * float(np.linalg.norm(gradient @ root))
-    equal = (
-        float(np.sum(np.linalg.solve(root, estimate) ** 2))
-        <= _reach(train, population, confidence) ** 2
-    )
     centre = float(values[0])
-    return (0.0 if equal else max(centre - half, 0.0)), centre + half
+    # Near equal normals Epsilon* has a kink, which a straight line misses.
+    holds_equal = _holds_equal(estimate, root, _reach(train, population, confidence))
+    return (0.0 if holds_equal else max(centre - half, 0.0)), centre + half
 
 
 def _reach(train: NormalFit, population: NormalFit, confidence: float) -> float:
@@ -93,8 +113,9 @@ def _reach(train: NormalFit, population: NormalFit, confidence: float) -> float:
 
 
 def _gap_and_log_ratio(train: NormalFit, population: NormalFit) -> tuple[FloatArray, FloatArray]:
-    """(gap, log ratio) and the lower Cholesky root of their large-sample covariance, in sandwich
-    form.
+    """Gap of the means and log ratio of the standard deviations, in standard deviations of the
+    training set, shape (2,), and the lower Cholesky root of their large-sample covariance, shape
+    (2, 2), by the moments of the samples and not of a normal ("sandwich").
     """
     # Skewness and kurtosis of the samples widen the region for heavy tails; a kurtosis below 3,
     # which small normal samples tend to show, counts as 3, else the region would miss more often
@@ -145,7 +166,7 @@ def band_interval(
         np.sort(s)[r.astype(np.int64) - 1] for s, r in zip((train, population), ranks, strict=True)
     ]
     edges = np.unique(np.concatenate(points))
-    limits: list[FloatArray] = []
+    limits: list[FloatArray] = []  # least and most of the members' rates, then of the population's
     for sample, losses_at_ranks, r in zip((train, population), points, ranks, strict=True):
         # Limits of F on (-inf, edges[0]) and on every [edges[i], edges[i+1]): F >= lower at and
         # after each rank's loss, F <= upper before it.
@@ -159,7 +180,9 @@ def band_interval(
 
 
 def _ranks(size: int, low: float) -> FloatArray:
-    """Ranks 1..size on a geometric grid from both ends; ranks far below `low` could not count."""
+    """Ranks from 1 to ``size`` on a geometric grid from both ends, rising, 128 at most; rates far
+    below ``low``, the least that counts, need none.
+    """
     first, middle = max(1.0, low * size / 2), max(1.0, (size + 1) / 2)
     tail = np.unique(np.round(np.geomspace(min(first, middle), middle, _RANKS_PER_TAIL)))
     return np.unique(np.concatenate([tail, size + 1 - tail]))
@@ -168,8 +191,11 @@ def _ranks(size: int, low: float) -> FloatArray:
 def _corner(
     tpr: FloatArray, tpr_other: FloatArray, fpr: FloatArray, fpr_other: FloatArray, delta: float
 ) -> float:
-    """Largest value of Definition 2, numerators at one end of their boxes and denominators at the
-    other.
+    """Largest value of Definition 2, nats, with numerators at one end of their bands and
+    denominators at the other; all arrays of shape (thresholds,).
+
+    ``tpr`` and ``fpr`` are the least rates for the lower end of the interval and the most for its
+    upper end; the ``_other`` ones are the opposite ends.
     """
     # From (least, most) pairs: what is surely reached; from (most, least) pairs: what surely bounds
     # it.
@@ -181,8 +207,17 @@ def _corner(
 def bootstrap_interval(
     train: FloatArray, population: FloatArray, statistic: Any, confidence: float, *, seed: int
 ) -> Interval:
-    """BCa bootstrap interval (scipy) of ``statistic(a, b, axis=-1)``; ValueError where there is
-    none.
+    """BCa bootstrap interval (scipy) of Epsilon*, nats.
+
+    Args:
+        train, population: Losses or their ranks, shapes (n,) and (m,), 5,000 in all at most.
+        statistic: From resamples of both, shapes (..., n) and (..., m), and ``axis=-1`` to Epsilon*
+            of each, shape (...).
+        confidence: In (0, 1).
+        seed: Of the resamples.
+
+    Raises:
+        ValueError: Too many losses, or resamples that are all equal or on one side of the estimate.
     """
     total = train.size + population.size
     if total > BOOTSTRAP_LIMIT:

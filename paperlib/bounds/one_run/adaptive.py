@@ -76,11 +76,12 @@ def ends_of(scores: FloatArray) -> tuple["EndOfScores", "EndOfScores"]:
 
 
 class EndOfScores:
-    """Guesses one membership from one end of a score: positions and values, most confident
-    first.
-    """
+    """Guesses one membership from one end of a score, most confident first."""
 
     def __init__(self, order: IntArray, values: FloatArray, *, member: bool) -> None:
+        """Take the positions of the examples and their scores, both in the order of this end,
+        shape (m,), and whether "member" is guessed.
+        """
         self._order = order
         self._next = 0  # index in the order of the first example that is not known to be revealed
         self._as_member = np.full(order.size, member)
@@ -108,8 +109,10 @@ class EndOfScores:
             self._next += 1
 
     def propose(self, count: int, revealed: Flags) -> Proposal:
-        """The next blocks from this end, as `Bettor.propose` says; a block that does not fit is
-        offered the next time.
+        """Guesses about the next examples from this end: whole tied blocks of at most ``count``
+        unrevealed examples together; a block that does not fit is offered the next time.
+
+        ``revealed`` has a flag for each of m examples, shape (m,).
         """
         self._pass_over(revealed)
         start = self._next
@@ -119,9 +122,10 @@ class EndOfScores:
             offered = ~revealed[examples]
             block_end = None
         else:
-            reach = int(self._end[reach - 1])
+            reach = int(self._end[reach - 1])  # the end of the block that `count` may cut
             examples = self._order[start:reach]
             offered = ~revealed[examples]
+            # Of each example, how many are offered up to the end of its block.
             block_end = np.cumsum(offered, dtype=np.int64)[self._end[start:reach] - start - 1]
             is_whole = block_end <= count
             reach = start + int(np.count_nonzero(is_whole))
@@ -180,6 +184,9 @@ class _Game:
     def __init__(
         self, bettors: Sequence[Bettor], members: Flags, first_looks: IntArray | None, credit: int
     ) -> None:
+        """Take bettors, coins, shape (m,), and first looks as `reveal` does; ``credit`` is how many
+        coins each bettor may look at before anyone bets.
+        """
         m = members.size
         self._bettors = bettors
         self._members = members
@@ -200,10 +207,12 @@ class _Game:
         self._credit: list[float] = [credit] * len(bettors)  # coins that each may take
 
     def take_turn(self, betting: set[int]) -> None:
-        """Let each bettor take the coins that it may; those that do not bet look at theirs."""
+        """Let each bettor take the coins that it may; those whose numbers are not in ``betting``
+        look at theirs.
+        """
         turn = self.seen
         for number, bettor in enumerate(self._bettors):
-            count = math.floor(self._credit[number] + 1e-9)
+            count = math.floor(self._credit[number] + 1e-9)  # not short of one by rounding
             if count < 1 or self.seen == self._members.size:
                 continue
             offer = bettor.propose(count, self._revealed)
@@ -211,39 +220,47 @@ class _Game:
                 self._record(offer, number, turn, number in betting)
 
     def _record(self, offer: Proposal, number: int, turn: int, is_bet: bool) -> None:
-        """Reveal the coins of a proposal."""
+        """Reveal the coins of a proposal and keep them in their order.
+
+        Args:
+            offer: Guesses of one bettor.
+            number: Of that bettor.
+            turn: Coins that were seen before this turn, which names it.
+            is_bet: Whether the guesses are bet on, or only looked at.
+        """
         size = offer.examples.size
         taken = slice(self.seen, self.seen + size)
         self._order[taken] = offer.examples
         self._as_member[taken] = offer.as_member
         self._turn[taken] = turn
         self._bettor[taken] = number if is_bet else -1
-        shares = self._members[offer.examples] == offer.as_member
+        is_right = self._members[offer.examples] == offer.as_member
         if offer.block_end is None:
             self._block_end[taken] = np.arange(1, size + 1)
         else:
             self._block_end[taken] = offer.block_end
-            shares = _shares(shares, offer.block_end)
+            is_right = _shares(is_right, offer.block_end)
         right = self.right[number]
-        right += (right[-1] + shares.cumsum(dtype=np.float64)).tolist()
+        right += (right[-1] + is_right.cumsum(dtype=np.float64)).tolist()
         self._revealed[offer.examples] = True
         self._credit[number] -= size
         self.seen += size
 
     def add_credit(self, betting: set[int]) -> None:
-        """Give as many coins to every bettor that bets, and a share of them to the others, for a
-        look; so many that somebody can take the next tied block.
+        """Allow every bettor that bets as many more coins, and the others a tenth of them, for a
+        look; so many that somebody can take the next tied block. Where none bets, all may look.
         """
-        rates = [1 / LOOK_EVERY] * len(self._bettors)
+        rates = [1 / LOOK_EVERY] * len(self._bettors)  # share of the coins that each gets
         for number in betting or range(len(rates)):
             rates[number] = 1.0
+        # Coins that must be given out before each bettor can take its next block.
         needed = [
             (bettor.next_size(self._revealed) - credit) / rate
             for bettor, credit, rate in zip(self._bettors, self._credit, rates, strict=True)
         ]
-        steps = max(1.0 + self.seen // GROWTH, min(needed))
+        coins = max(1.0 + self.seen // GROWTH, min(needed))
         self._credit = [
-            credit + steps * rate for credit, rate in zip(self._credit, rates, strict=True)
+            credit + coins * rate for credit, rate in zip(self._credit, rates, strict=True)
         ]
 
     def bets(self) -> Bets:
@@ -252,7 +269,8 @@ class _Game:
         """
         bets = np.flatnonzero(self._bettor >= 0)
         keys = self._bettor[bets], self._block_end[bets], self._turn[bets]
-        bets = bets[np.lexsort(keys)]
+        bets = bets[np.lexsort(keys)]  # by the last key first
+        # A tied block ends where bettor, turn or end of the block change; -1 ends the last one.
         blocks = np.stack([self._bettor, self._turn, self._block_end])[:, bets]
         stop = np.asarray(np.diff(blocks, append=-1).any(axis=0))
         examples = self._order[bets]
@@ -262,7 +280,11 @@ class _Game:
 
 
 def _shares(right: Flags, block_end: IntArray) -> NDArray[Any]:
-    """How right each guess was: those of a tied block equally, since they have no order."""
+    """How right each guess was, from 0 to 1, shape (n,): the guesses of a tied block all get the
+    block's share of right ones, since they have no order.
+
+    ``block_end`` is, for each guess, the number of guesses up to the end of its block, shape (n,).
+    """
     cut = block_end[1:] != block_end[:-1]
     if cut.all():
         return right
@@ -272,11 +294,14 @@ def _shares(right: Flags, block_end: IntArray) -> NDArray[Any]:
 
 
 def favoured(right: Sequence[Sequence[float]]) -> set[int]:
-    """Numbers of the bettors that bet next, from the right ones among the first 0, 1, 2, ... of
-    each.
+    """Numbers of the bettors that bet next.
 
     The best one bets if it is right more often than by chance, and with it those that are hardly
     worse or have not guessed yet.
+
+    Args:
+        right: For each bettor, how many of its first 0, 1, 2, ... guesses were right; of a tied
+            block, its share for each.
     """
     betting: set[int] = set()
     records: dict[int, tuple[float, float]] = {}  # recent share of right guesses, its variance
@@ -296,6 +321,9 @@ def favoured(right: Sequence[Sequence[float]]) -> set[int]:
 def _recent_share(sums: Sequence[float]) -> tuple[float, float]:
     """Share of right ones among the recent guesses, half a guess of each kind added, and its
     variance.
+
+    ``sums`` says how many of the first 0, 1, 2, ... guesses were right; the last 60 are recent, or
+    a quarter of them where that is more.
     """
     guesses = len(sums) - 1
     recent = min(guesses, max(WINDOW, guesses // 4))

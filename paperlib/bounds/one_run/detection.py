@@ -73,15 +73,20 @@ def limit_of_detection(
     than ``power``.
 
     Args:
-        scores, delta, confidence, guess, design: As in `audit_one_run`; "grid" has no such limit.
+        scores: Of members and non-members, of which the order and the ties count.
+        delta, confidence: Of the audit: in [0, 1), and in (0, 1).
+        guess: Which sides the audit guesses, as in `audit_one_run`; "grid" has no such limit.
+        design: How membership was decided, as in `audit_one_run`; for "game" one is drawn first.
         epsilon: What the bound must exceed to count as shown, nats.
         strength: Exposed records stand above all others (with "nonmembers": below), and each is a
             member (a non-member) with log-odds ``strength``, nats; at infinity all are.
         power: Share of the audits that must show it, in (0, 1).
         simulations: Audits simulated for each number of records tried.
+        seed: Of a game, and of the simulated audits.
 
     Raises:
-        ValueError: A value out of range.
+        ValueError: A value out of range, the guess "grid", or counts that fair coins would not
+            give.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = MembershipScores(rng.normal(size=500), rng.normal(size=500))
@@ -100,20 +105,20 @@ def limit_of_detection(
             'guess: "grid" has no limit of detection; expected one of the anytime searches'
         )
     played = fair_game(scores, design, seed=seed).oriented()
-    values = np.sort(played.pooled()[0])[::-1]
+    values = np.sort(played.pooled()[0])[::-1]  # of members and non-members, the highest first
     total = len(played)
     sides = 1 if guess in ("members", "nonmembers") else 2
     is_above = guess != "nonmembers"
     if not is_above:  # the mirror image of an audit of members
         values, guess = -values[::-1], "members"
-    right = 1 / (1 + math.exp(-strength))
+    right = 1 / (1 + math.exp(-strength))  # chance that an exposed record is what it looks like
     test = AnytimeCounts(error, total * delta, sides, total)
     # Without ties ranks alone count, and they are those of every audit of this size.
     is_untied = bool((values[1:] < values[:-1]).all())
     audits = _SimulatedAudits(
         np.arange(total, 0, -1.0) if is_untied else values, guess, test, right, epsilon, seed
     )
-    most = total if right < 1 else (total + 1) // 2
+    most = total if right < 1 else (total + 1) // 2  # surely exposed records are on one side
     needed = math.ceil(power * simulations)
     records = fewest_with(lambda number: audits.shown(number, simulations) >= needed, most)
     number_of = (played.member if is_above else played.nonmember).size
@@ -140,7 +145,9 @@ class _SimulatedAudits:
     seed: int
 
     def shown(self, exposed: int, simulations: int) -> int:
-        """How many of the audits with so many exposed records show a leak."""
+        """How many of ``simulations`` audits show a leak, with ``exposed`` records exposed in
+        each.
+        """
         audits = [self._drawn(exposed, number) for number in range(simulations)]
         if self.guess != "adaptive":
             return sum(self._refutes(values, members) for values, members in audits)
@@ -150,11 +157,13 @@ class _SimulatedAudits:
         return sum(self._shown_together(audits[start : start + size]) for start in starts)
 
     def _drawn(self, exposed: int, number: int) -> tuple[FloatArray, Flags]:
-        """The scores of one audit, highest first, and its coins: of the whole of a small audit, and
-        of a large one at the stopping points that the exposed records bear on.
+        """The scores of audit ``number``, highest first, and whether each is a member, both of
+        shape (n,): of a small audit all m of them, of a large one those at both ends, whose
+        stopping points the exposed records bear on.
         """
         rng = np.random.default_rng([self.seed, number])
         m = self.values.size
+        # More coins than are needed: always as many are drawn, and those beyond n are left out.
         members = np.append(rng.random(exposed) < self.right, rng.random(m) < 0.5)
         reach = exposed + _BEYOND
         if m > 4 * reach:  # what lies far inside is guessed after them; tied scores stay together
@@ -163,8 +172,9 @@ class _SimulatedAudits:
             rest = np.append(self.values[:top], self.values[max(top, bottom) :])
         else:
             rest = np.delete(self.values, rng.choice(m, exposed, replace=False))
-        spiked = np.append(self.values[0] + np.arange(exposed, 0, -1.0), rest)
-        return spiked, members[: spiked.size]
+        # The exposed records stand above all others, each at a score of its own.
+        exposed_first = np.append(self.values[0] + np.arange(exposed, 0, -1.0), rest)
+        return exposed_first, members[: exposed_first.size]
 
     def _refutes(self, values: FloatArray, members: Flags) -> bool:
         """Whether one audit with a fixed order shows a leak."""
@@ -172,7 +182,9 @@ class _SimulatedAudits:
         return self.test.refutes(path.correct, path.guesses, self.epsilon)
 
     def _shown_together(self, audits: list[tuple[FloatArray, Flags]]) -> int:
-        """How many of these audits show a leak, where the order learns."""
+        """How many of these audits show a leak, by the adaptive order, played side by side;
+        ``audits`` are the scores and coins of `_drawn`, all of one size.
+        """
         values: list[FloatArray] = []
         members: list[Flags] = []
         for scores, coins in audits:
@@ -205,8 +217,15 @@ def fewest_with(often: Callable[[int], bool], most: int) -> int | None:
 def fewest_shown(
     shows: Callable[[int, int], bool], most: int, power: float, simulations: int
 ) -> int | None:
-    """The smallest number up to ``most`` that a share ``power`` of simulated audits shows, or
-    None; ``shows`` takes the number and that of the audit.
+    """The smallest number of exposed records that a share ``power`` of simulated audits shows, or
+    None where ``most`` of them are too few.
+
+    Args:
+        shows: Takes a number of records and the number of an audit, from 0, and returns whether
+            this audit shows them.
+        most: Largest number of records that is tried, 1 or more.
+        power: In (0, 1).
+        simulations: Audits simulated for each number of records.
     """
 
     def shown(records: int, audits: range) -> int:
@@ -218,7 +237,8 @@ def fewest_shown(
 def fewest_shown_together(
     shown: Callable[[int, range], int], most: int, power: float, simulations: int, at_a_time: int
 ) -> int | None:
-    """As `fewest_shown`, of audits that are simulated side by side.
+    """The smallest number of exposed records that a share ``power`` of simulated audits shows,
+    where several audits are simulated side by side.
 
     Args:
         shown: Takes a number of records and a range of numbers of audits, and returns how many of

@@ -48,17 +48,24 @@ def perfect_epsilon(m: int, delta: float = 0.0, confidence: float = 0.95) -> flo
     """The epsilon, nats, that the default audit of m examples shows if every one of m guesses is
     right.
 
-    Arguments and errors are those of `plan_audit`.
-
     Guarantee:
         No audit of m examples by the default search shows more, however good the attack.
+
+    Args:
+        m: Audit examples, 1 or more.
+        delta: Of (epsilon, delta)-DP, in [0, 1).
+        confidence: In (0, 1).
+
+    Raises:
+        ValueError: A number out of range.
 
     >>> round(perfect_epsilon(1000, 1e-5), 2)
     5.63
     """
     total = int(check_counts("m", m, minimum=1))
     m_delta, error = total * check_delta(delta), 1 - check_confidence(confidence)
-    return AnytimeCounts(error, m_delta, most=total).best(*2 * [np.array([total])])[0]
+    count = np.array([total])
+    return AnytimeCounts(error, m_delta, most=total).best(correct=count, guesses=count)[0]
 
 
 class PilotCannotTellError(ValueError):
@@ -73,6 +80,7 @@ class PilotCannotTellError(ValueError):
     """
 
     def __init__(self, target: float, share: float, power: float, examples: tuple[int, int]):
+        """Word the error; ``target`` is the epsilon that was asked for, nats."""
         self.share = share
         self.power = power
         self.examples = examples
@@ -118,11 +126,17 @@ class Forecast:
         return min(total, int(np.ceil(bdtrik(1 - IMPLAUSIBLE / 2, total, 0.5))))
 
     def perfect(self, guesses: IntArray, total: int) -> FloatArray:
-        """The bound at each guess count if all of them are right, nats, same shape as
-        ``guesses``.
+        """The bound at each guess count if all of them are right, nats.
+
+        Args:
+            guesses: Guess counts, shape (n,).
+            total: Audit examples.
+
+        Returns:
+            Bounds, shape (n,).
         """
         m_delta, error = total * self.delta, 1 - self.confidence
-        if self.guess == "grid":
+        if self.guess == "grid":  # the error is divided by the number of pairs that fit
             sizes = np.append(dyadic_counts(total, smallest=4), 0)
             pairs = sizes[:, None] + sizes[None, :]
             tests = int(((pairs > 0) & (pairs <= total)).sum())
@@ -147,11 +161,12 @@ class Forecast:
         of that size.
 
         Raises:
-            ValueError: A target that the attack does not show at any size.
+            ValueError: A target that the attack does not show at any size; a
+                `PilotCannotTellError` where the pilot is too small to say.
         """
         # By how much audits show more than `bound_by_counts` changes little with the size. So all
         # that were simulated near the size that is sought help to find it, and each batch is
-        # simulated at the last answer.
+        # simulated at the last answer. `position` is that of this answer among `_SIZES`.
         self._check_reachable(target)
         rng = np.random.default_rng(self.seed)
         last = len(_SIZES) - 1
@@ -170,7 +185,8 @@ class Forecast:
             first = self._first(self.bound_by_counts(total) + missing)
             if first is None and position == last:
                 raise self._not_shown(target)
-            step = 1 + _STEP * _BATCH / len(simulated)  # steps that shrink settle
+            # The next size is at most so many times larger or smaller; steps that shrink settle.
+            step = 1 + _STEP * _BATCH / len(simulated)
             low, high = np.searchsorted(_SIZES, [total / step, total * step])
             position = int(np.clip(last if first is None else first, low, high))
 
@@ -185,7 +201,9 @@ class Forecast:
             raise self._not_shown(target)
 
     def _not_shown(self, target: float) -> ValueError:
-        """Why no size was found: the pilot cannot tell, or the attack is too weak."""
+        """The error that no size shows ``target``, nats: a `PilotCannotTellError`, or a ValueError
+        where the attack is too weak.
+        """
         if not isinstance(self.attack, MembershipScores):
             return self._unreachable(target)
         share = self.share_of_laws(target)
@@ -243,8 +261,8 @@ class Forecast:
     ) -> Iterator[SimulatedAudit]:
         """Simulated audits of ``total`` examples, or of the largest size that is simulated.
 
-        ``numbers`` are those of the audits, each with its law of the attack and its number of
-        members.
+        ``numbers`` are those of the audits, each of which settles a law of the attack and a number
+        of members; ``rng`` draws the scores.
         """
         hypothesis, size = (
             Hypothesis(self.delta, 1 - self.confidence),
@@ -263,10 +281,10 @@ class Forecast:
         ``number``: from the pilot without repeats where it is large enough, else by a law of the
         attack.
         """
-        # Numbers of members come evenly from their distribution, as do laws.
-        members = int(
-            np.clip(np.ceil(bdtrik((number + 0.5) * math.sqrt(2) % 1, size, 0.5)), 1, size - 1)
-        )
+        # Numbers of members come evenly from their distribution, as do laws: multiples of sqrt(2),
+        # modulo 1, fill [0, 1) evenly, and each is taken for a quantile.
+        quantile = (number + 0.5) * math.sqrt(2) % 1
+        members = int(np.clip(np.ceil(bdtrik(quantile, size, 0.5)), 1, size - 1))
         if not isinstance(self.attack, MembershipScores) or not lends_scores(self.attack, size):
             return _spread(self.laws, number).draw(members, size - members, rng)
         pilot = self.attack.oriented()
@@ -320,9 +338,10 @@ class Forecast:
         ``counts`` are numbers of guesses, rising, shape (n,), of ``total`` examples.
         """
         shares = counts / total
+        # Half of the examples are members: right guesses expected at the top and at the bottom.
         top = (1 - law.members_below(1 - shares)) * total / 2
         bottom = counts - law.members_below(shares) * total / 2
-        paths = {
+        paths = {  # of each side: right guesses expected, and guesses
             "members": (top, counts),
             "nonmembers": (bottom, counts),
             "both": (top + bottom, 2 * counts),

@@ -52,7 +52,12 @@ def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
 
 
 def bets_path(bets: Bets, values: FloatArray) -> GuessPath:
-    """The stopping points of bets on examples with these scores, shape (m,)."""
+    """The stopping points of bets as running counts of guesses, and the thresholds so far.
+
+    Args:
+        bets: Guesses in their order.
+        values: Scores of all examples, higher meaning member, shape (m,).
+    """
     stop = bets.stop
     top = bets.as_member  # bets on members, from the top of the scores
     outcomes = np.array([top, ~top, top & bets.right, ~top & bets.right], dtype=np.int64)
@@ -89,24 +94,37 @@ def path_of(
     if guess == "adaptive":
         path = bets_path(reveal(ends_of(values), labels, total=total), values)
     else:
-        top = (
-            np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1
-        )  # ends of tied blocks
+        # Ends of tied blocks, counted from the highest score and from the lowest.
+        last_of_block = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1)
+        top = last_of_block + 1
         bottom = values.size - np.append(0, top[:-1])[::-1]
-        plus = minus = np.union1d(top, bottom)
-        if guess == "members":
-            plus, minus = top, 0 * top
-        elif guess == "nonmembers":
-            plus, minus = 0 * bottom, bottom
-        elif (
-            guess == "grid"
-        ):  # all pairs of {0, m, m/2, m/4, ... >= 4}, rounded down to whole blocks
-            sizes = np.append(dyadic_counts(values.size, smallest=4), 0).astype(np.int64)
-            plus, minus = (axis.ravel() for axis in np.meshgrid(sizes, sizes))
-            fits = (plus + minus <= values.size) & (plus + minus > 0)
-            plus, minus = plus[fits], minus[fits]
-        path = _pairs(values, labels, _whole_blocks(top, plus), _whole_blocks(bottom, minus))
+        as_member, as_nonmember = _wanted_counts(guess, top, bottom, values.size)
+        path = _pairs(
+            values, labels, _whole_blocks(top, as_member), _whole_blocks(bottom, as_nonmember)
+        )
     return path if path.guesses.size else no_guess(values.size)
+
+
+def _wanted_counts(
+    guess: Guess, top: IntArray, bottom: IntArray, total: int
+) -> tuple[IntArray, IntArray]:
+    """Numbers of examples to be guessed members, from the top, and non-members, from the bottom, at
+    each stopping point, shape (n,) each, before they are rounded down to whole tied blocks.
+
+    ``top`` and ``bottom`` are the ends of tied blocks, counted from either end, of ``total``
+    examples.
+    """
+    if guess == "members":
+        return top, 0 * top
+    if guess == "nonmembers":
+        return 0 * bottom, bottom
+    if guess == "grid":  # all pairs of {0, m, m/2, m/4, ... >= 4}
+        sizes = np.append(dyadic_counts(total, smallest=4), 0).astype(np.int64)
+        plus, minus = (axis.ravel() for axis in np.meshgrid(sizes, sizes))
+        fits = (plus + minus <= total) & (plus + minus > 0)
+        return plus[fits], minus[fits]
+    both = np.union1d(top, bottom)
+    return both, both
 
 
 def no_guess(total: int) -> GuessPath:
@@ -125,11 +143,12 @@ def dyadic_path(path: GuessPath) -> tuple[GuessPath, int]:
 
 
 def threshold_path(scores: MembershipScores, high: float, low: float) -> GuessPath:
-    """The single stopping point of given thresholds: at or above ``high``, below ``low`` (or at
-    it).
+    """The single stopping point of thresholds on oriented scores: "member" at or above ``high``,
+    "non-member" at or below ``low``, but only below it where both are equal.
     """
     oriented = scores.oriented()
     below = np.less if low == high else np.less_equal
+    # Of the members, and of the non-members: how many are guessed members, and non-members.
     counts = [
         [(side >= high).sum(), below(side, low).sum()]
         for side in (oriented.member, oriented.nonmember)
@@ -159,7 +178,7 @@ def _pairs(values: FloatArray, labels: NDArray[np.bool_], a: IntArray, b: IntArr
     """
     keep = (a + b <= values.size) & (a + b > 0)
     a, b = a[keep], b[keep]
-    members = np.append(0, np.cumsum(labels, dtype=np.int64))
+    members = np.append(0, np.cumsum(labels, dtype=np.int64))  # among the first 0, 1, ... scores
     true_nonmembers = b - (members[-1] - members[values.size - b])
     high = np.where(a > 0, values[np.maximum(a - 1, 0)], np.inf)
     low = np.where(b > 0, values[np.minimum(values.size - b, values.size - 1)], -np.inf)

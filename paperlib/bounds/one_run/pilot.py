@@ -111,6 +111,8 @@ class AttackLaw:
 
     def members_below(self, ranks: FloatArray) -> FloatArray:
         """Share of the members below each rank, a share of all examples in [0, 1]; same shape."""
+        # At points x of the scale: the shares of members and of others below, whose mean is the
+        # rank of x among as many of both.
         x = np.sort(np.concatenate([_GRID, self.shift + self.spread * _GRID]))
         member = _with_blocks(
             ndtr((x - self.shift) / self.spread), self.top.member, self.bottom.member
@@ -258,14 +260,14 @@ def _walk(pilot: _RankedPilot, rng: np.random.Generator) -> Iterator[_State]:
     # At first the pilot counts like a small one, so that the walk sees every part before it
     # settles.
     first = min(1.0, _FIRST_WEIGHT / len(pilot))
-    powers = np.append(np.geomspace(first, 1.0, _BURN_IN), np.ones(_STEPS))
-    for step, power in enumerate(powers):
+    weights = np.append(np.geomspace(first, 1.0, _BURN_IN), np.ones(_STEPS))  # of its likelihood
+    for step, weight in enumerate(weights):
         if rng.random() < _REDRAWN:
             proposed, log_ratio = _redrawn(state, ends, rng)
         else:
             proposed, log_ratio = _moved(state, ends, rng)
         proposed_fit = pilot.fit(proposed) if log_ratio > -math.inf else -math.inf
-        if math.log(1 - rng.random()) < power * (proposed_fit - fit) + log_ratio:
+        if math.log(1 - rng.random()) < weight * (proposed_fit - fit) + log_ratio:
             state, fit = proposed, proposed_fit
         if step >= _BURN_IN:
             yield state

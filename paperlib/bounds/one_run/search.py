@@ -28,7 +28,7 @@ from paperlib.words import searches
 RECALL_SEARCHES: dict[RecallSearch, Search] = {"union": "bonferroni", "anytime": "anytime"}
 """The search over guess counts that a search over recall levels is."""
 
-CURVE_POINTS = 200
+CURVE_POINTS = 200  # of a curve over guess counts, at most
 _RECALL_POINTS = 1_000  # rows of a PANORAMIA curve whose bounds are costly
 
 
@@ -97,10 +97,14 @@ class Hypothesis:
     def single(
         self, guess: Guess, total: int, tests: int = 1, *, random: bool = False
     ) -> SingleCounts:
-        """The test of ``tests`` single guess counts on ``total`` examples.
+        """The test of single guess counts, each at its share of the error.
 
-        ``random`` if a count depends on the data, which needs a P-value of its own, whatever the
-        ``delta_term``. Guesses on one side alone pay half of delta (see `sharp_p_value`).
+        Args:
+            guess: Which sides are guessed; on one side alone half of delta is paid.
+            total: Audit examples, abstentions included.
+            tests: Number of counts among which the error is shared out.
+            random: Whether a count depends on the data, which needs a P-value of its own, whatever
+                the ``delta_term``.
         """
         level = self.error / tests
         p_value = (
@@ -121,8 +125,18 @@ def search_thresholds(
     *,
     seed: int,
 ) -> ThresholdBound:
-    """Run one strategy; ``guess``, ``thresholds`` and ``seed`` are those of `audit_one_run`, and so
-    are the errors.
+    """The best bound on epsilon of one strategy, nats, corrected for its search.
+
+    Args:
+        scores: Of members and non-members, by fair coins.
+        guess: Which sides are guessed.
+        thresholds: The search over guess counts; a number is a threshold fixed in advance, on
+            oriented scores; None is "anytime", or "bonferroni" for the guess "grid".
+        hypothesis: Delta of DP, and the error of the whole search.
+        seed: Of the halves of "split".
+
+    Raises:
+        ValueError: A search that the guess does not allow, or a threshold that is not finite.
     """
     if guess == "grid":
         if thresholds not in (None, "bonferroni"):
@@ -140,18 +154,12 @@ def search_thresholds(
         high = math.inf if guess == "nonmembers" else float(thresholds)
         path = threshold_path(scores, high, -math.inf if guess == "members" else float(thresholds))
         words = searches.fixed_threshold(thresholds)
+        # The scores decide how many guesses lie beyond a threshold: their number is random.
         return _best(path, hypothesis.single(guess, path.total, random=True), words, 1)
     name = thresholds or "anytime"
     check_choice("thresholds", name, Search)
     if name == "split":
-        selection, evaluation = scores.split(seed=seed)
-        path = guess_path(selection, guess)
-        test = hypothesis.single(guess, len(evaluation), random=True)
-        _, reached = test.best(path.correct, path.guesses)
-        at_threshold = threshold_path(
-            evaluation, float(path.high[reached]), float(path.low[reached])
-        )
-        return _best(at_threshold, test, searches.ONE_HALF, 1)
+        return _chosen_on_one_half(scores, guess, hypothesis, seed)
     path = guess_path(scores, guess)
     if name == "anytime":
         return every_count(path, hypothesis, _sides(guess))
@@ -162,9 +170,25 @@ def search_thresholds(
     return _best(path, hypothesis.single(guess, path.total, tests), words, tests)
 
 
+def _chosen_on_one_half(
+    scores: MembershipScores, guess: Guess, hypothesis: Hypothesis, seed: int
+) -> ThresholdBound:
+    """The bound at the thresholds that are best on a random half of the scores, by the other half;
+    ``seed`` draws the halves.
+    """
+    selection, evaluation = scores.split(seed=seed)
+    path = guess_path(selection, guess)
+    test = hypothesis.single(guess, len(evaluation), random=True)
+    _, reached = test.best(path.correct, path.guesses)
+    high, low = float(path.high[reached]), float(path.low[reached])
+    return _best(threshold_path(evaluation, high, low), test, searches.ONE_HALF, 1)
+
+
 def every_count(path: GuessPath, hypothesis: Hypothesis, sides: int) -> ThresholdBound:
     """The anytime search over a path whose order may depend on the coins revealed before each
-    guess.
+    guess; the bound is in nats.
+
+    ``sides`` is 2 where members and non-members are guessed, 1 where only one of them is.
     """
     test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides, path.total)
     epsilon, reached = test.best(path.correct, path.guesses)
@@ -181,9 +205,11 @@ def guesses_made(guess: Guess, thresholds: Search | float | None) -> Guess:
 def _single_counts(
     search: str, tests: int, scores: MembershipScores, hypothesis: Hypothesis
 ) -> str:
-    """The words of a search over so many single counts."""
+    """The words of a search over ``tests`` single counts, and whether ties make counts random,
+    which matters at delta above 0.
+    """
     random = False
-    if hypothesis.delta > 0:  # ties make counts random, which matters here alone
+    if hypothesis.delta > 0:
         random = np.unique(scores.pooled()[0]).size < len(scores)
     return searches.single_counts(search, tests, random=random)
 
@@ -233,9 +259,11 @@ def run_recall_test(
     threshold.
 
     Args:
+        name: Which of PANORAMIA's tests it is; the result keeps it.
         scores, flags: A score of each example, and True for a member, shape (n,) each.
         level: Error that the test may make, in (0, 1).
         relaxation: Chance with which a single guess may be right at no cost, in [0, 1).
+        search: "union" (each count at its share of the error) or "anytime".
     """
     # Valid if each positive guess is right with chance at most e^x / (1 + e^x) given the earlier
     # ones, up to failures of mean 2 m relaxation (gamma, or gamma + delta - gamma delta); the

@@ -53,10 +53,11 @@ class _SimulatedRun:
         return MembershipScores.from_labels(sign * self.values, labels)
 
     def shares(self, number: int, runs: int) -> FloatArray:
-        """The share of the run's examples that each ranks above, as of `rank_scores`, shape
-        (m,).
+        """The share of the run's examples that each ranks above, shape (m,); this is run ``number``
+        of ``runs``, whose ranks take turns (`ranks_in_run`).
         """
         size = self.values.size
+        # Of each score, highest first: its first example, and how many have it.
         first = np.flatnonzero(np.append(True, self.values[1:] != self.values[:-1]))
         times = np.diff(np.append(first, size))
         return np.repeat(ranks_in_run(size - first, times, number, runs) / size, times)
@@ -80,21 +81,23 @@ class SimulatedRuns:
     test: AnytimeCounts | None
 
     def shown(self, exposed: int, simulations: range) -> int:
-        """How many of the audits of these numbers, with so many exposed records, show a leak."""
+        """How many of the audits of these numbers show a leak, with ``exposed`` records exposed in
+        each.
+        """
         audits = [self._drawn(exposed, number) for number in simulations]
         if self.test is not None:
             return self._shown_together(audits, self.test)
-        hits = 0
+        leaks = 0
         for audit in audits:
-            hits += self.is_leak([run.scores(self.sign) for run in audit])
-        return hits
+            leaks += self.is_leak([run.scores(self.sign) for run in audit])
+        return leaks
 
     def _drawn(self, exposed: int, number: int) -> list[_SimulatedRun]:
-        """The runs of one audit, its exposed records dealt to them at random."""
+        """The runs of audit ``number``, its ``exposed`` records dealt to them at random."""
         rng = np.random.default_rng([exposed, number])
         sizes = [values.size for values in self.values]
-        of_record = np.repeat(np.arange(len(sizes)), sizes)
-        dealt = rng.choice(of_record, exposed, replace=False)
+        run_of_record = np.repeat(np.arange(len(sizes)), sizes)
+        dealt = rng.choice(run_of_record, exposed, replace=False)
         counts = np.bincount(dealt, minlength=len(sizes)).tolist()
         pairs = zip(self.values, counts, strict=True)
         return [_SimulatedRun.drawn(values, count, rng) for values, count in pairs]
@@ -102,10 +105,13 @@ class SimulatedRuns:
     def _shown_together(
         self, audits: Sequence[Sequence[_SimulatedRun]], test: AnytimeCounts
     ) -> int:
-        """How many of these audits show a leak; they are played side by side."""
+        """How many of these audits, each a list of its runs, show a leak; they are played side by
+        side, the records of all runs of an audit in one order.
+        """
         members = np.stack([np.concatenate([run.labels for run in audit]) for audit in audits])
         if all((values[1:] < values[:-1]).all() for values in self.values):
-            shares = np.broadcast_to(_shares(audits[0]), members.shape)  # of ranks alone
+            # Without ties the shares are those of ranks, the same in every audit.
+            shares = np.broadcast_to(_shares(audits[0]), members.shape)
             order = np.broadcast_to(np.argsort(-shares[0]), members.shape)
         else:
             shares = np.stack([_shares(audit) for audit in audits])

@@ -13,7 +13,8 @@ from paperlib.core.options import DeltaTerm
 NUMERICAL_MARGIN = (
     1e-11  # nats by which bounds are lowered, above the error of the special functions
 )
-_MOST_TERMS = 2_000
+_MOST_TERMS = 2_000  # of a tail's sum; the rest is bounded
+_UNDERFLOW = -650.0  # log of a tail below which the incomplete beta function is not relied upon
 _WEIGHT_RATE = 0.1  # any value is valid; this one spends little of the error on small m delta
 _BATCH, _CLOSED_FORM_BATCH = 16, 256  # counts inverted per round of a search, and at delta = 0
 
@@ -37,15 +38,15 @@ def log_sf(count: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         result = np.atleast_1d(np.log(_sf(k, n, p)))
     k, n, p = np.atleast_1d(k, n, p)
-    tiny = (k > 0) & (k <= n) & (p > 0) & (result < -650)
+    tiny = (k > 0) & (k <= n) & (p > 0) & (result < _UNDERFLOW)
     if tiny.any():
         result[tiny] = _log_far_tail(k[tiny], n[tiny], p[tiny])
     return result.reshape(shape)[()]
 
 
 def _log_far_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
-    """Log of the tail, as its first term times a hypergeometric sum whose terms shrink (p < k/n);
-    never below the tail but for rounding.
+    """Log of P[W >= k] of a binomial W of n trials with chance p, all of one shape, where p < k/n:
+    its first term times a hypergeometric sum whose terms shrink; never below but for rounding.
     """
     log_binomial = -betaln(k, n - k + 1) - np.log(k)  # of n over k
     log_first = log_binomial + k * np.log(p) + (n - k) * np.log1p(-p)
@@ -65,8 +66,11 @@ def _log_far_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike) -> Any:
     """Largest epsilon refuted by ``correct`` of ``guesses`` at error ``level``, nats, at least 0,
     rounded down; arrays of any shape, which broadcast.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), Proposition 5.1 at delta = 0, inverted.
     """
-    # Clopper-Pearson inverse of Steinke et al. (2023), Proposition 5.1, delta = 0.
+    # The accuracy is the lower Clopper-Pearson limit of k right ones of n, epsilon its log-odds.
     k, n, a = (np.asarray(x, float) for x in (correct, guesses, level))
     accuracy = np.asarray(betaincinv(np.maximum(k, 1.0), n - k + 1.0, a), float)
     with np.errstate(divide="ignore"):
@@ -88,9 +92,10 @@ def published_p_value(
     Returns:
         P-values in [0, 1], in the shape to which the arguments broadcast.
     """
-    # b + 2 m_delta max_i (P[W >= v - i] - b) / i, a running mean with one peak. Theorem 5.2 takes
-    # failures as independent of other guesses and near 1 can be too small: the sharp value, proved
-    # without, is a floor.
+    # W is binomial of r trials with chance q = e^epsilon / (1 + e^epsilon), and b = P[W >= v]. The
+    # value is b + 2 m_delta max_i (P[W >= v - i] - b) / i, a running mean with one peak. Theorem
+    # 5.2 takes failures as independent of other guesses and near 1 can be too small: the sharp
+    # value, proved without, is a floor.
     v, r, e, s = np.broadcast_arrays(
         *(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta))
     )
@@ -107,13 +112,21 @@ def published_p_value(
 def sharp_p_value(
     correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike
 ) -> Any:
-    """Largest chance of ``correct`` right guesses under any (epsilon, delta)-DP training.
+    """Largest chance of ``correct`` right guesses or more under any (epsilon, delta)-DP training,
+    for guess counts fixed in advance.
 
-    Arguments, their letters and the shape are those of `published_p_value`.
+    Args:
+        correct, guesses: Right guesses v, and all guesses r, 0 <= v <= r.
+        log_odds: Epsilon of the hypothesis, e, nats, 0 or more.
+        m_delta: Number of examples times delta, s, 0 or more.
+
+    Returns:
+        Chances in [0, 1], in the shape to which the arguments broadcast.
     """
-    # b + (1 - b) min(1, m_delta / v * b / P_v), with W's tail b and probability P_v at v; the proof
-    # is in the book, page natural identifiers (sets of two, top 1). Guesses on one side alone pay
-    # half of ``m_delta``.
+    # W is binomial of r trials with chance q = e^epsilon / (1 + e^epsilon). The value is
+    # b + (1 - b) min(1, m_delta / v * b / P_v), with b = P[W >= v] and P_v = P[W = v]; the proof is
+    # in the book, page natural identifiers (sets of two, top 1). Guesses on one side alone pay half
+    # of ``m_delta``.
     v, r, e, s = np.broadcast_arrays(
         *(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta))
     )
@@ -127,13 +140,21 @@ def sharp_p_value(
 def random_count_p_value(
     correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike, level: float
 ) -> Any:
-    """P-value where the mechanism may choose how many guesses are made, tested at error ``level``,
-    in (0, 1).
+    """P-value where the mechanism may choose how many guesses are made.
 
-    Other arguments, their letters and the shape are those of `published_p_value`.
+    Args:
+        correct, guesses: Right guesses v, and all guesses r, 0 <= v <= r.
+        log_odds: Epsilon of the hypothesis, e, nats, 0 or more.
+        m_delta: Number of examples times delta, s, 0 or more.
+        level: Error at which it is tested, in (0, 1), fixed in advance.
+
+    Returns:
+        P-values in [0, 1], in the shape to which the first four broadcast.
     """
-    # There delta is spent where weights are largest. So a largest weight w is fixed in advance,
-    # from m_delta and the level; the value is ``b + m_delta w`` where ``b / (v P_v) <= w``, else 1.
+    # W is binomial of r trials with chance q = e^epsilon / (1 + e^epsilon), b = P[W >= v] and P_v =
+    # P[W = v]. Delta is spent where weights b / (v P_v) are largest. So a largest weight w is fixed
+    # in advance, from m_delta and the level; the value is b + m_delta w where the weight is at most
+    # w, else 1.
     v, r, e, s = np.broadcast_arrays(
         *(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta))
     )
@@ -149,8 +170,9 @@ def random_count_p_value(
 def _log_mean_overshoot(
     v: FloatArray, r: FloatArray, q: FloatArray, base: FloatArray
 ) -> FloatArray:
-    """Log of P[W >= v] / P[W = v], rounded up; from a geometric series where the tail
-    underflows.
+    """Log of P[W >= v] / P[W = v] for a binomial W of r trials with chance q, rounded up.
+
+    ``base`` is P[W >= v]; where it underflows a geometric series bounds the ratio.
     """
     shrink = (r - v) * q / ((v + 1) * (1 - q))
     series = np.where(shrink < 1, -np.log1p(-np.minimum(shrink, 1.0)), np.inf)
@@ -246,7 +268,7 @@ def refuted_log_odds(
         e: FloatArray, k: FloatArray, n: FloatArray, a: FloatArray, s: FloatArray
     ) -> FloatArray:
         """Log of the p-value over the error, above 0 where the log-odds ``e`` are not refuted."""
-        # Above 0 where the log-odds e are not refuted; a p-value of 0 has no log.
+        # A p-value of 0 has no log.
         return np.log(np.maximum(p_value(k, n, e, s), 1e-300) / a)
 
     # Logs are nearly straight: a third of the p-values that bisection needs.
@@ -265,8 +287,14 @@ def best_count(
     m_delta: float,
     p_value: PValue = published_p_value,
 ) -> tuple[float, int]:
-    """Largest of `refuted_log_odds` over guess counts, shape (n,), and where; (0.0, 0) if none
-    refutes.
+    """The largest log-odds that any of several guess counts refutes, nats, and the position of that
+    count; (0.0, 0) if none refutes.
+
+    Args:
+        correct, guesses: Right guesses and all guesses, shape (counts,).
+        level: Error at each count, in (0, 1).
+        m_delta: Number of examples times delta, 0 or more.
+        p_value: Of counts at given log-odds.
     """
     # Inverts a few counts spread over the rest, drops every count that does not refute the best so
     # far, and repeats on what is left: most are never inverted.
@@ -283,8 +311,9 @@ def best_count(
         left = left[_sf(k[left], r[left], q) <= level]
         if m_delta > 0:
             left = left[np.asarray(p_value(k[left], r[left], best, m_delta)) <= level]
-        probe = np.zeros(left.size, dtype=bool)
-        probe[:: max(1, left.size // (_BATCH if m_delta > 0 else _CLOSED_FORM_BATCH))] = True
+        batch = _BATCH if m_delta > 0 else _CLOSED_FORM_BATCH
+        probe = np.zeros(left.size, dtype=bool)  # those to be inverted now
+        probe[:: max(1, left.size // batch)] = True
         tried, left = left[probe], left[~probe]
         bounds = refuted_log_odds(k[tried], r[tried], level, m_delta, p_value)
         if bounds.size and bounds.max() > best:

@@ -32,7 +32,7 @@ _EVERYWHERE: Intervals = ((-math.inf, math.inf),)
 _CANDIDATES = 64  # counts compared at once
 _MAX_TAIL = 2048  # tail sizes compared on each side; all of them up to this many scores
 _ROUNDING = 1e-12  # a level reached by a flat stretch of the estimate takes all of it
-_NEWTON_STEPS = 50
+_NEWTON_STEPS = 50  # at most
 _RIDGE = 1e-6  # so that the slope stays finite where the classes do not overlap
 
 
@@ -123,6 +123,7 @@ class Selection:
         """
         k, n = (np.asarray(x, float) * (self.total / self.x.size) for x in (correct, guesses))
         level = (1 - self.confidence) / divisor
+        # The lower Clopper-Pearson limit of the accuracy, and its log-odds.
         accuracy = betaincinv(np.maximum(k, 0.5), np.maximum(n - k, 0.0) + 1.0, level)
         return np.asarray(logit(accuracy), dtype=np.float64)
 
@@ -200,10 +201,13 @@ def fit_output_set(
 
     Args:
         scores: Selection scores in any direction, at least two of each class.
-        method: As in `audit_output_set`.
+        method: "optimal" (level set of the estimated log-ratio), "whole" (guess everywhere),
+            "top_bottom" (highest and lowest scores) or "dp_sniper" (threshold on a logistic
+            posterior).
         confidence: Confidence level of the bound that is maximised, in (0, 1); ``delta`` is its
             delta.
         total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
+        rule: Settings of the choice.
 
     Raises:
         ValueError: An unknown method, a number out of range, or fewer than two scores of a class.
@@ -262,8 +266,9 @@ def choose_optimal(selection: Selection) -> OutputSet:
     scores.
     """
     level = selection.estimate.levels
-    order = np.argsort(-level, kind="stable")
+    order = np.argsort(-level, kind="stable")  # the surest scores first
     ordered, right, guesses = level[order], *_counts(selection, order)
+    # Scores of one level go in together: the last position of each level.
     last = np.append(np.flatnonzero(np.diff(ordered)), ordered.size - 1)
     best = int(last[_best(selection, right[last], guesses[last])[0]])
     tau = float(ordered[best]) * (1 - _ROUNDING)
@@ -283,8 +288,8 @@ def _counts(selection: Selection, order: IntArray | slice) -> tuple[IntArray, In
 
 
 def _best(selection: Selection, right: IntArray, guesses: IntArray) -> tuple[int, float]:
-    """Place and value of the best of these counts: 64 spread over all, 64 around the best, and so
-    on.
+    """Position and value (nats) of the best of these counts, shape (n,): of 64 spread over all,
+    then 64 around the best of them, and so on.
     """
     # Fewer candidates make the highest bound less optimistic, and each costs a bisection at delta >
     # 0.
@@ -292,15 +297,16 @@ def _best(selection: Selection, right: IntArray, guesses: IntArray) -> tuple[int
     while stop - start > _CANDIDATES:
         coarse = np.linspace(start, stop - 1, _CANDIDATES).astype(np.int64)
         best = int(np.argmax(selection.value(right[coarse], guesses[coarse])))
-        nearer = int(coarse[max(best - 1, 0)]), int(coarse[min(best + 1, _CANDIDATES - 1)]) + 1
-        start, stop = nearer
+        # From the candidate before the best one to the candidate behind it.
+        start = int(coarse[max(best - 1, 0)])
+        stop = int(coarse[min(best + 1, _CANDIDATES - 1)]) + 1
     value = selection.value(right[start:stop], guesses[start:stop])
     return start + int(np.argmax(value)), float(value.max())
 
 
 def choose_top_bottom(selection: Selection) -> OutputSet:
-    """The top k+ and bottom k- scores with the best bound of all pairs (Steinke et al. 2023,
-    Algorithm 1).
+    """The set of the highest k+ and the lowest k- scores with the best bound on the selection
+    scores, of all pairs of k+ and k- (Steinke et al. 2023, Algorithm 1).
     """
     # For each number of guesses the split between the ends with the most right guesses is kept, so
     # that the bound is computed once per number. Above 2048 scores the tail sizes tried are an even
@@ -310,10 +316,13 @@ def choose_top_bottom(selection: Selection) -> OutputSet:
     # A tied block goes in whole.
     low = np.append(0, np.searchsorted(selection.x, selection.x[sizes[1:] - 1], side="right"))
     high = n - np.append(n, np.searchsorted(selection.x, selection.x[n - sizes[1:]], side="left"))
+    # Right guesses, and guesses made, among the lowest and among the highest scores of each size.
     bottom, guessed_low = (np.append(0, counts)[low] for counts in _counts(selection, slice(None)))
     top, guessed_high = (
         np.append(0, counts)[high] for counts in _counts(selection, slice(None, None, -1))
     )
+    # For each number of steps of the grid, both ends together: how many of them are at the bottom
+    # in the best split, and its counts.
     split, right, guesses = np.zeros((3, sizes.size), dtype=np.int64)
     for count in range(1, sizes.size):
         fits = low[: count + 1] + high[count::-1] <= n
@@ -334,7 +343,9 @@ def choose_top_bottom(selection: Selection) -> OutputSet:
 
 
 def _tails(x: FloatArray, low_count: int, high_count: int) -> Intervals:
-    """Intervals that hold the lowest and the highest scores; cuts halfway to the next score."""
+    """Intervals that hold the ``low_count`` lowest and ``high_count`` highest of the rising scores
+    ``x``, shape (n,); cuts halfway to the next score, everywhere if they are all.
+    """
     if low_count + high_count >= x.size:
         return _EVERYWHERE
     low = ((-math.inf, float(x[low_count - 1] / 2 + x[low_count] / 2)),) if low_count else ()
@@ -343,22 +354,23 @@ def _tails(x: FloatArray, low_count: int, high_count: int) -> Intervals:
 
 
 def choose_dp_sniper(selection: Selection) -> OutputSet:
-    """The scores whose logistic posterior is above, or below, the best threshold (Bichsel et al.
-    2021).
+    """The scores whose logistic posterior of membership is above the best threshold, or below it,
+    whichever has the better bound on the selection scores (Bichsel et al. 2021).
     """
     slope, intercept, centre, spread = logistic_fit(selection.x, selection.is_member)
     posterior = expit(intercept + slope * (selection.x - centre) / spread)
-    best: tuple[float, Intervals] = (-math.inf, _EVERYWHERE)
-    for sign in (1.0, -1.0):
+    best_value, intervals = -math.inf, _EVERYWHERE
+    for sign in (1.0, -1.0):  # the highest posteriors first, then the lowest
         order = np.argsort(-sign * posterior, kind="stable")
         right, guesses = _counts(selection, order)
+        # Scores of one posterior go in together: the last position of each.
         last = np.append(np.flatnonzero(np.diff(posterior[order])), order.size - 1)
         strongest, value = _best(selection, right[last], guesses[last])
         count = int(last[strongest]) + 1
         low, high = (0, count) if sign * slope > 0 else (count, 0)
-        if value > best[0]:
-            best = value, _tails(selection.x, low, high)
-    return selection.result(best[1])
+        if value > best_value:
+            best_value, intervals = value, _tails(selection.x, low, high)
+    return selection.result(intervals)
 
 
 def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, float, float, float]:
@@ -376,8 +388,8 @@ def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, fl
         gradient = np.array([(is_member - chance).sum(), ((is_member - chance) * z).sum()])
         gradient[1] -= _RIDGE * z.size * weights[1]
         curvature = chance * (1 - chance)
-        off = (curvature * z).sum()
-        hessian = np.array([[curvature.sum(), off], [off, (curvature * z * z).sum()]])
+        mixed = (curvature * z).sum()
+        hessian = np.array([[curvature.sum(), mixed], [mixed, (curvature * z * z).sum()]])
         hessian += np.diag([1e-12, _RIDGE]) * z.size  # 1e-12: invertible where all chances are 0
         # At most 2 per step: a Newton step from a flat stretch would overshoot.
         step = np.clip(np.linalg.solve(hessian, gradient), -2.0, 2.0)

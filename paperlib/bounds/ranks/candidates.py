@@ -32,6 +32,8 @@ def ranks_from_scores(
         candidate_scores: Scores of the generated alternatives: an (m, c) array, or m 1-D arrays
             whose lengths may differ.
         higher_means_member: False for losses.
+        ties: "random" or "pessimistic".
+        seed: Of the places of ties.
 
     Returns:
         Ranks, 1 is best, and set sizes (alternatives + 1), both of shape (m,).
@@ -45,9 +47,10 @@ def ranks_from_scores(
     """
     check_choice("ties", ties, ("random", "pessimistic"))
     true, flat, owner, sizes = _flat(true_scores, candidate_scores, higher_means_member)
-    mine = true[owner]
-    better = np.bincount(owner[flat > mine], minlength=true.size)
-    tied = np.bincount(owner[flat == mine], minlength=true.size)
+    # Of each candidate, the true score of its set; of each set, how many candidates beat or tie it.
+    true_of_set = true[owner]
+    better = np.bincount(owner[flat > true_of_set], minlength=true.size)
+    tied = np.bincount(owner[flat == true_of_set], minlength=true.size)
     if true.size >= _FEWEST and (tied == 1).all() and sizes.min() > 1:
         raise ValueError(
             "candidate_scores: every true score stands among its own candidates; leave it out there"
@@ -67,14 +70,16 @@ def score_margins(
     """Gap between the places ``top`` and ``top + 1`` of each set's pooled scores, in their unit,
     shape (m,).
 
-    Other arguments are those of `ranks_from_scores`.
-
     Guarantee:
         The margin looks at the pooled scores of a set only, not at which is the identifier, so an
         audit may order its guesses by it.
 
     Args:
+        true_scores: Score of the identifier seen in training, shape (m,).
+        candidate_scores: Scores of the generated alternatives: an (m, c) array, or m 1-D arrays
+            whose lengths may differ.
         top: Number of places that count as a hit, smaller than every set.
+        higher_means_member: False for losses.
 
     Raises:
         ValueError: Scores that are not finite or no sets, or ``top`` not below every set size.
@@ -90,7 +95,7 @@ def score_margins(
         )
     pooled = np.concatenate([true, flat])
     sets = np.concatenate([np.arange(true.size), owner])
-    ordered = pooled[np.lexsort((-pooled, sets))]
+    ordered = pooled[np.lexsort((-pooled, sets))]  # set after set, the best score of each first
     last_hit = np.cumsum(sizes + 1) - (sizes + 1) + last_place - 1
     return ordered[last_hit] - ordered[last_hit + 1]
 
@@ -102,7 +107,9 @@ def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     The paper divides by the number of alternatives, for which the last place gives a negative
     value; we use the set size, as Carlini et al. do.
 
-    Arguments are those of `audit_ranks`.
+    Args:
+        ranks: Place of the true value, 1 is best, shape (m,).
+        set_sizes: Candidates per set with the true one, scalar or shape (m,), at least 2.
 
     Raises:
         ValueError: Ranks that are not in their sets.

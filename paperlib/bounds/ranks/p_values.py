@@ -33,10 +33,10 @@ _CONCENTRATION = 0.46883  # Baillon, Cominetti and Vaisman (2016), rounded up
 class CandidateSets:
     """Candidate sets by distinct (size, top): sets of one kind share their success probability."""
 
-    sizes: FloatArray  # (kinds,)
-    tops: FloatArray  # (kinds,)
-    kind: IntArray  # (m,)
-    bound: RankBound
+    sizes: FloatArray  # candidates of a set of each kind, shape (kinds,)
+    tops: FloatArray  # how many of them are guessed, shape (kinds,)
+    kind: IntArray  # number of each set's kind, shape (m,)
+    bound: RankBound  # which bound on the chance of a hit is used
 
     @property
     def count(self) -> int:
@@ -65,8 +65,6 @@ def rank_p_value(
 ) -> float:
     """Largest probability of ``correct`` hits or more under any (epsilon, delta)-DP training.
 
-    Other arguments and the source are those of `audit_ranks`.
-
     Guarantee:
         At delta = 0 and with the sharp delta term, always; with Theorem 2 and sets of one kind,
         always; with Theorem 2 and mixed sets as far as that theorem holds (see the book). Never
@@ -76,6 +74,10 @@ def rank_p_value(
         correct: Number of hits, 0 to m.
         set_sizes: Candidates per set, shape (m,), at least 2.
         epsilon: Nats, at least 0, under replacement.
+        top: Places that count as a hit, scalar or shape (m,), at most the set size.
+        delta: In [0, 1).
+        bound: "tight" (ours) or "paper" (Theorem 1).
+        delta_term: "published" (Theorem 2) or "sharp" (ours, with the tight bound).
 
     Raises:
         ValueError: A count, size, place, epsilon or delta out of range, or an unknown bound or term
@@ -105,14 +107,20 @@ def rank_epsilon(
     confidence: float = 0.95,
     bound: RankBound = "tight",
 ) -> FloatArray:
-    """`audit_ranks` at delta = 0 from counts, for sets of one size: nats, rounded down; broadcasts.
+    """Lower bound on epsilon at delta = 0 from counts, for sets of one size: nats, rounded down;
+    broadcasts.
 
     Guarantee:
-        As `audit_ranks`, for each entry alone.
+        If training is epsilon-DP under replacement of one value and each true value was drawn
+        uniformly from its set, each entry by itself exceeds epsilon with probability at most
+        ``1 - confidence``.
 
     Args:
         correct: Hits, 0 to ``sets``, the number of sets.
         set_size: Candidates in every set, at least 2.
+        top: Places that count as a hit, at most the set size.
+        confidence: In (0, 1).
+        bound: "tight" (ours) or "paper" (Theorem 1).
 
     Raises:
         ValueError: More hits than sets, a size, place or confidence out of range, or an unknown
@@ -136,6 +144,7 @@ def rank_epsilon(
             f"correct: expected at most the number of sets, got {v[v > m][0]} of {m[v > m][0]}"
         )
     _check_tops(n, r)
+    # The least hit rate that the hits leave open; then the epsilon whose chance of a hit it is.
     rate = betaincinv(np.maximum(v, 1), m - v + 1.0, 1.0 - check_confidence(confidence))
     with np.errstate(divide="ignore"):
         if bound == "tight":
@@ -159,6 +168,7 @@ def rank_success_probability(
     Args:
         set_size: Candidates, at least 2; broadcasts, as do the next two.
         epsilon: Nats, at least 0.
+        top: Places that count as a hit, at most the set size.
         bound: "tight" (this project's) or "paper" (natural identifiers, Theorem 1).
 
     Raises:
@@ -199,8 +209,10 @@ def _success(
 def p_value(
     correct: int, sets: CandidateSets, epsilon: float, delta: float, delta_term: DeltaTerm
 ) -> float:
-    """`rank_p_value` without checks, of an epsilon in nats; what it refutes at one epsilon is
-    refuted at every smaller one.
+    """Largest probability of ``correct`` hits or more, among all sets, under any (epsilon,
+    delta)-DP training; epsilon in nats. Nothing is checked.
+
+    ``delta_term`` is "published" (Theorem 2) or "sharp" (ours).
     """
     if correct == 0:
         return 1.0
@@ -277,17 +289,19 @@ def _martingale_cost(sets: CandidateSets, chances: FloatArray) -> float:
 
 
 def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float) -> float:
-    """Worst case over all (epsilon, delta)-DP mechanisms, equal sets: ``1 - (1 - b)(1 - c)``."""
-    # b = P[W >= v], c = delta (m / v) ((n - 1) / (n - r)) / P[W = v | W >= v]. Attained by subset
-    # selection that with chance c is conditioned on v hits or more; the proof is in the book, page
-    # natural identifiers.
+    """Largest probability of ``correct`` hits or more over all (epsilon, delta)-DP mechanisms, for
+    sets of one kind: ``1 - (1 - b)(1 - c)``; epsilon in nats.
+    """
+    # W is the number of hits at delta = 0, of m sets of n candidates of which r are guessed, and v
+    # is ``correct``: b = P[W >= v], c = delta (m / v) ((n - 1) / (n - r)) / P[W = v | W >= v].
+    # Attained by subset selection that with chance c is conditioned on v hits or more; the proof is
+    # in the book, page natural identifiers.
     n, r, m, v = sets.sizes[0], sets.tops[0], sets.count, correct
     if r == n:
         return 1.0
-    log_tail = float(log_sf(v, m, float(_success(n, r, epsilon, "tight"))))
-    log_next = (
-        float(log_sf(v + 1, m, float(_success(n, r, epsilon, "tight")))) if v < m else -np.inf
-    )
+    chance = float(_success(n, r, epsilon, "tight"))
+    log_tail = float(log_sf(v, m, chance))
+    log_next = float(log_sf(v + 1, m, chance)) if v < m else -np.inf
     at_v = -np.expm1(log_next - log_tail)  # P[W = v | W >= v]
     if not at_v > 0:
         return 1.0
@@ -297,8 +311,8 @@ def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: flo
 
 
 def mean_failures_of_sets(sets: CandidateSets, delta: float, epsilon: float) -> float:
-    """Bound on the mean number of hits to give up, so that the others are those of epsilon-DP,
-    epsilon in nats.
+    """Bound on the mean number of hits, of all sets, to give up, so that the others are those of
+    epsilon-DP; ``delta`` in [0, 1), ``epsilon`` in nats.
     """
     # Let x_1, ..., x_n be the likelihoods of the output given each candidate of a set and all other
     # sets, A the r guessed ones and B the others. Where a hit has a chance above q, it is given up
@@ -329,7 +343,9 @@ def candidate_sets(sizes: IntArray, top: ArrayLike, bound: RankBound) -> Candida
 
 
 def _check_tops(sizes: IntArray, tops: IntArray) -> None:
-    """Refuse (ValueError) more guessed candidates than a set has; both of shape (m,)."""
+    """Refuse (ValueError) more guessed candidates than a set has: ``sizes`` and ``tops`` are the
+    candidates, and the guessed ones, of each set, shape (m,).
+    """
     if (tops > sizes).any():
         first = int(np.flatnonzero(tops > sizes)[0])
         raise ValueError(
@@ -339,7 +355,9 @@ def _check_tops(sizes: IntArray, tops: IntArray) -> None:
 
 
 def check_delta_term(sets: CandidateSets, delta_term: DeltaTerm) -> None:
-    """Refuse the sharp delta term with the paper's bound, for which it is not made."""
+    """Refuse (ValueError) an unknown delta term, and the sharp one with the paper's bound, for
+    which it is not made.
+    """
     check_choice("delta_term", delta_term, DeltaTerm)
     if delta_term == "sharp" and sets.bound != "tight":
         raise ValueError(
@@ -365,7 +383,9 @@ class PoissonBinomial:
     coins: int
 
     def upper_tail(self, counts: ArrayLike) -> FloatArray:
-        """P[heads >= count], never understated, exact to a relative 1e-9 above 1e-22; any shape."""
+        """P[heads >= count] for each count, same shape: never understated, exact to a relative 1e-9
+        above 1e-22.
+        """
         tails = np.append(np.cumsum(self.mass[::-1])[::-1], 0.0)
         # The tree depends on the probabilities, whose own round-off counts once per coin as well.
         tails = tails * (1.0 + 8.0 * (self.coins + 16) * np.finfo(float).eps) + self.missing
@@ -375,13 +395,21 @@ class PoissonBinomial:
 
 
 def poisson_binomial(probabilities: ArrayLike) -> PoissonBinomial:
-    """Distribution of the number of heads among independent coins, by direct convolution."""
+    """Distribution of the number of heads among independent coins, by direct convolution in a tree.
+
+    Args:
+        probabilities: Of heads, one for each coin, of any shape.
+
+    Raises:
+        ValueError: No coin, or a number outside [0, 1].
+    """
     chances = np.sort(np.asarray(probabilities, dtype=np.float64).ravel())
     if not chances.size or not ((chances >= 0) & (chances <= 1)).all():
         raise ValueError(
             f"probabilities: expected values in [0, 1], got {chances.size} values {chances[:3]}"
         )
     missing = 0.0
+    # Of each group of coins, the heads of its first entry and the probabilities from there on.
     sums: list[tuple[int, FloatArray]] = []
     for block in _blocks(chances):
         start, mass, cut = _trim(0, block)
@@ -399,12 +427,14 @@ def poisson_binomial(probabilities: ArrayLike) -> PoissonBinomial:
 
 
 def _blocks(chances: FloatArray) -> FloatArray:
-    """Mass functions of consecutive blocks of coins, shape (blocks, coins per block + 1)."""
+    """Probabilities of 0, 1, 2, ... heads in each block of consecutive coins, 64 or fewer, shape
+    (blocks, coins per block + 1); ``chances`` are those of heads, shape (coins,).
+    """
     size = min(_BLOCK, 1 << (chances.size - 1).bit_length())
     padded = np.zeros(-(-chances.size // size) * size)
     padded[: chances.size] = chances  # a coin that never shows heads changes nothing
-    masses = np.stack([1.0 - padded, padded], axis=1)
-    for _ in range(size.bit_length() - 1):
+    masses = np.stack([1.0 - padded, padded], axis=1)  # blocks of one coin
+    for _ in range(size.bit_length() - 1):  # each round joins neighbours, by convolution
         left, right = masses[0::2], masses[1::2]
         width = left.shape[1]
         masses = np.zeros((left.shape[0], 2 * width - 1))
@@ -414,7 +444,15 @@ def _blocks(chances: FloatArray) -> FloatArray:
 
 
 def _trim(start: int, mass: FloatArray) -> tuple[int, FloatArray, float]:
-    """Cut both ends while the mass lost at each stays below the limit; returns what was lost."""
+    """Cut both ends while the mass lost at each stays below 1e-32.
+
+    Args:
+        start: Heads of the first entry of ``mass``.
+        mass: Probabilities of ``start``, ``start + 1``, ... heads.
+
+    Returns:
+        The same two of what is kept, and an upper bound on the probability that was lost.
+    """
     from_left, from_right = np.cumsum(mass), np.cumsum(mass[::-1])
     low = int(np.searchsorted(from_left, _CUT, side="right"))
     high = int(np.searchsorted(from_right, _CUT, side="right"))
