@@ -16,8 +16,8 @@ _RATIOS = {"tpr_ratio": "(TPR - delta) / FPR", "tnr_ratio": "(TNR - delta) / FNR
 
 
 def purchase_evidence(frame: pd.DataFrame, *, records: int) -> list[Evidence]:
-    """Figure 1 from `landscape` for a data set of many classes, for exact and for clipped
-    losses.
+    """Figure 1 from rows of `landscape` for a data set of many classes, of so many training
+    ``records``, once for exact and once for clipped losses: Epsilon*, nats, a value for each seed.
     """
     private = frame[frame["kind"] == "dp"]
     learned = private.groupby("seed")["accuracy"].max().dropna()
@@ -37,8 +37,8 @@ def purchase_evidence(frame: pd.DataFrame, *, records: int) -> list[Evidence]:
 
 
 def adult_evidence(frame: pd.DataFrame, *, network: str) -> Evidence:
-    """Figure 2 from `landscape` for Adult, by strategy; ``network`` is the rule's reading of the
-    layers.
+    """Figure 2 from rows of `landscape` for Adult, by strategy: Epsilon* of clipped losses and its
+    differences, nats, a value for each seed. ``network`` is the rule's reading of the layers.
     """
     star = "epsilon_star_clipped"
     base = _baselines(frame, star)
@@ -66,6 +66,9 @@ def _by_strategy(frame: pd.DataFrame, star: str) -> Iterator[tuple[str, pd.Serie
 
 
 def _baselines(frame: pd.DataFrame, star: str) -> pd.DataFrame:
+    """Epsilon*, the column ``star``, without DP: a row for each seed, a column for each number of
+    epochs.
+    """
     return frame[frame["kind"] == "baseline"].pivot(index="seed", columns="epochs", values=star)
 
 
@@ -133,8 +136,8 @@ def _steps(first: pd.Series, second: pd.Series) -> list[float]:
 
 
 def fit_evidence(p_values: pd.DataFrame) -> Evidence:
-    """Figure 6 from the `p_values` of the paper's test: one share per model, pairs of equal
-    seed.
+    """Figure 6 from the rows of `p_values` of the paper's test: the share of the p-values of a
+    model that is above 0.05, and its difference between models of equal seed with and without DP.
     """
     above = p_values.assign(above=p_values["p_value"] > 0.05).pivot_table(
         "above", "seed", "target_epsilon"

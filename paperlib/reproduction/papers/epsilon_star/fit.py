@@ -87,8 +87,11 @@ class Scores:
 def paper_scores(
     train_losses: FloatArray, population_losses: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The transform of Appendix B: min-max over both sets, plus 1, p = exp(-x), log p - log(1 -
-    p).
+    """The transform of Appendix B: losses as x from 1 to 2 (min-max over both sets, plus 1), then
+    the log-odds log p - log(1 - p) of p = exp(-x).
+
+    ``train_losses`` and ``population_losses`` have shape (n,) and (m,), and so have their scores,
+    nats, higher for members. Raises ValueError where all losses are equal, or one is not finite.
     """
     both = np.concatenate([train_losses, population_losses])
     low = float(both.min())
@@ -100,8 +103,9 @@ def paper_scores(
 
 
 def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> list[Scores]:
-    """Train the models of a grid; their transformed losses. Grids of other seeds share no model's
-    seed.
+    """Train the models of a grid on ``data``, and transform their losses, in the grid's order.
+
+    ``seed`` takes the place of the config's; grids of other seeds share no model's seed.
     """
     models = landscape_models(replace(config, seed=seed), data)
     trained = train_models([model.training for model in models], data)
@@ -129,7 +133,11 @@ def moments(scores: Iterable[Scores]) -> pd.DataFrame:
 
 
 def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
-    """Kolmogorov-Smirnov p-values of mixtures fitted to training scores, by each of `TESTS`.
+    """Kolmogorov-Smirnov p-values of mixtures fitted to training scores.
+
+    Returns:
+        A row for each model (columns of `Scores.about`), repeat, number of components, sample size
+            and one of `TESTS`, with its p_value.
 
     Raises:
         ValueError: A sample size above half of the scores of a model.
@@ -174,10 +182,11 @@ def false_rejection_rates(
     A mixture is fitted to the tested sample itself, to another one of its size (the other half), or
     to one 20 times as large; the paper tests against a sample drawn from a fit.
     """
+    tests = ("same sample", "other half", "held out", "paper")
     rows: list[dict[str, float]] = []
     for count in components:
         rng = np.random.default_rng([seed, count])
-        p_values = np.empty((draws, 4))
+        p_values = np.empty((draws, len(tests)))
         for draw in range(draws):
             sample = rng.normal(size=size)
             fitted_to = (sample, rng.normal(size=size), rng.normal(size=20 * size))
@@ -189,7 +198,6 @@ def false_rejection_rates(
                 float(ks_2samp(sample, large.sample(size, rng)).pvalue),
             ]
         shares = (p_values < 0.05).mean(axis=0)
-        tests = ("same sample", "other half", "held out", "paper")
         rows.append({"components": count, **dict(zip(tests, shares.tolist(), strict=True))})
     return pd.DataFrame(rows)
 
@@ -200,9 +208,10 @@ def epsilon_by_components(
     """Parametric Epsilon* with k normals in place of one, beside p-values of the fits: a row per
     model and number of components.
 
-    "half_low" and "half_high" are from fits to either half of the losses; "p_same" is the lower
-    p-value of both fits on the losses they were fitted to, "p_other_half" of fits to one half on
-    the other.
+    "epsilon_star" is in nats, "rate" the smallest of the four rates at its threshold. "half_low"
+    and "half_high" are from fits to either half of the losses; "p_same" is the lower p-value of
+    both fits on the losses they were fitted to, "p_other_half" of fits to one half on the other;
+    "empirical" is Epsilon* without a fit, nats.
     """
     counts = tuple(components)
     rows: list[dict[str, Any]] = []
@@ -250,6 +259,7 @@ class NormalMixture:
         return ndtr(self._standard(values)) @ self.weights
 
     def log_cdf(self, values: FloatArray) -> FloatArray:
+        """Log probability of a smaller value, nats, of each, in the shape of ``values``."""
         return logsumexp(log_ndtr(self._standard(values)), b=self.weights, axis=-1)
 
     def log_sf(self, values: FloatArray) -> FloatArray:
@@ -262,7 +272,9 @@ class NormalMixture:
         return rng.normal(self.means[chosen], self.stds[chosen])
 
     def central(self, delta: float) -> tuple[float, float]:
-        """Where the distribution function is ``delta`` and where it is ``1 - delta``."""
+        """Where the distribution function is ``delta``, in (0, 1), and where it is ``1 - delta``:
+        two values.
+        """
         reach = 40 * self.stds.max()  # beyond any quantile of a delta that a number can hold
         ends = float(self.means.min() - reach), float(self.means.max() + reach)
         level = math.log(delta)
@@ -275,12 +287,15 @@ class NormalMixture:
         return low, high
 
     def _standard(self, values: FloatArray) -> FloatArray:
+        """Values in deviations from the mean of each component, shape (..., k)."""
         return (np.asarray(values)[..., None] - self.means) / self.stds
 
 
 def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> NormalMixture:
-    """Fit a mixture of normals by expectation maximisation, k-means start; one normal in closed
-    form.
+    """Fit a mixture of so many normals to values, shape (n,), by expectation maximisation, which
+    starts from k-means with the seed; one normal in closed form.
+
+    Raises ValueError where all values are equal.
     """
     mean, std = float(values.mean()), float(values.std())
     if not std > 0:
@@ -340,7 +355,9 @@ def mixture_epsilon(
     train: NormalMixture, population: NormalMixture, *, delta: float
 ) -> tuple[float, float]:
     """Epsilon* of two mixtures in nats, at least 0, and the threshold that attains it (Definition
-    2).
+    2); where no threshold keeps all rates above ``delta``, the largest value there can be.
+
+    Raises ValueError for a ``delta`` outside (0, 0.5).
     """
     if not 0 < delta < 0.5:
         raise ValueError(f"delta: expected a number in (0, 0.5), got {delta!r}")
@@ -370,7 +387,9 @@ def mixture_epsilon(
 def log_rates(
     train: NormalMixture, population: NormalMixture, thresholds: FloatArray
 ) -> FloatArray:
-    """Logs of TPR, FNR, FPR and TNR, shape (4, ...); "member" is a score above the threshold."""
+    """Logs of TPR, FNR, FPR and TNR, in this order, nats, shape (4, ...) for thresholds of shape
+    (...); "member" is a score above the threshold.
+    """
     rates: list[FloatArray] = []
     for mixture in (train, population):
         rates += [mixture.log_sf(thresholds), mixture.log_cdf(thresholds)]

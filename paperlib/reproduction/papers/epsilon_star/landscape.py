@@ -45,6 +45,14 @@ def landscape(
 ) -> pd.DataFrame:
     """Train and measure every model of a grid; what was trained or measured before is read from
     disk.
+
+    Args:
+        config: The grid.
+        folder: Where losses and measures are kept; None takes the user's cache.
+        workers: Processes that train; None chooses by device and number of models.
+
+    Returns:
+        A row for each model, with the columns of `_row`; numbers of diverged models are NaN.
     """
     kept_in = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_landscape")
     data = landscape_data(config.dataset, config.options)
@@ -123,7 +131,11 @@ def _auroc(losses: FloatArray, data: Dataset) -> float:
 def theorem_2_resampled(
     config: ResampledConfig, *, folder: str | Path | None = None
 ) -> pd.DataFrame:
-    """Both sides of Theorem 2 for every strategy and repetition, each over a half of the models."""
+    """Both sides of Theorem 2 for every strategy and repetition, each over a half of the models.
+
+    A row for each: left, Epsilon* of the mechanism; right, the log of the mean of
+    exp(Epsilon*) over models (equation 21); and one_model, the mean Epsilon* of a model; nats.
+    """
     kept_in = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_resampled")
     delta = paper_delta(config.records)
     size = config.models
@@ -147,13 +159,18 @@ def theorem_2_resampled(
 def mechanism_epsilon(
     models: Sequence[Normals], others: Sequence[Normals], *, delta: float
 ) -> tuple[float, FloatArray]:
-    """Theorem 2's bound by some models of a mechanism, and Epsilon* of others, shape (others,), at
-    the same thresholds, nats.
+    """Epsilon* of a mechanism, whose error rates are means over some of its models, and Epsilon* of
+    other models, shape (others,), at the same thresholds, nats: the two sides of Theorem 2.
+
+    Each model is given by mean and deviation of its training scores (m, s), and then of its
+    population scores (mu, sigma). Where no threshold keeps the rates of every model within
+    [delta, 1 - delta], all are the largest value there can be.
     """
     # One set of thresholds for both sides, or the inequality of Theorem 2 would not follow.
     edge = float(ndtri(delta))
     z = np.linspace(edge, -edge, 4_001)
-    # Scores are higher for members: a score of at least x means "member".
+    # Scores are higher for members: a score of at least x means "member". At x = mu - sigma z every
+    # model has the FPR ndtr(z), from delta to 1 - delta, and the FNR ndtr((x - m) / s).
     fnr = ndtr(np.array([(mu - sigma * z - m) / s for m, s, mu, sigma in [*models, *others]]))
     usable = ((fnr >= delta) & (fnr <= 1 - delta)).all(axis=0)
     if not usable.any():
@@ -167,8 +184,11 @@ def mechanism_epsilon(
 
 
 def summary_of_theorem_2(sides: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Means over the repetitions of `theorem_2_resampled`, and t-intervals of differences from the
-    left.
+    """Means over the repetitions of `theorem_2_resampled`, nats, a row for each strategy.
+
+    Beside both sides, the right side less the left one and a model's Epsilon* less the left side,
+    each with its t-interval at this confidence, and the share of repetitions in which the right
+    side is below the left one.
     """
     rows = []
     for name, repetitions in sides.groupby("strategy", sort=False):

@@ -38,6 +38,7 @@ MEASURES = (
 "clipped" is Epsilon* of losses clipped at a probability of 1e-7, as those from float32 numbers are.
 """
 
+_EPSILONS = (*MEASURES[:8], *MEASURES[-2:])  # those of MEASURES that are epsilons, nats
 _MOMENTS = ("mean_train", "std_train", "mean_population", "std_population")  # of MEASURES
 _GRID = 4_001  # points of a search
 _MOST = math.log(
@@ -51,8 +52,11 @@ Normals = tuple[float, float, float, float]
 def privacy_of_losses(
     train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int = 0
 ) -> dict[str, float]:
-    """The numbers of ``MEASURES`` from a model's losses of training records and others; NaN if
-    diverged.
+    """The numbers of ``MEASURES`` from a model's margin losses, nats, of training records, shape
+    (n,), and of others, (m,).
+
+    All are NaN where a loss is not finite or no normal fits. Where all losses are equal epsilons
+    are 0 and the AUC a half.
     """
     pooled = np.concatenate([train, other])
     # In the paper's transform an extreme loss in one set can leave the other with a single value,
@@ -60,7 +64,7 @@ def privacy_of_losses(
     if not np.isfinite(pooled).all():
         return dict.fromkeys(MEASURES, math.nan)
     if pooled.min() == pooled.max():
-        nothing = dict.fromkeys((*MEASURES[:8], *MEASURES[-2:]), 0.0)
+        nothing = dict.fromkeys(_EPSILONS, 0.0)
         return {**dict.fromkeys(MEASURES, math.nan), **nothing, "loss_auc": 0.5}
     try:
         return _measured(train, other, delta=delta, confidence=confidence, seed=seed)
@@ -139,8 +143,11 @@ def cached_measures(
 def shuffled_epsilon(
     losses: FloatArray, members: int, *, delta: float, seed: int, draws: int = 10
 ) -> float:
-    """Mean Epsilon* after membership is assigned anew at random: the value that sampling alone
-    gives.
+    """Mean Epsilon*, nats, after membership is assigned anew at random: the value that sampling
+    alone gives.
+
+    ``losses``, shape (n,), are of all records; in each of ``draws`` assignments so many are
+    ``members``.
     """
     rng = np.random.default_rng([seed, 1])
     shuffled = [rng.permutation(losses) for _ in range(draws)]
@@ -209,7 +216,9 @@ def _interval_values(
 def _rates(
     point: float, distance: FloatArray, mean: float, std: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Mass of one normal within ``distance`` of ``point`` and outside, each to full precision."""
+    """Mass of one normal within each ``distance``, shape (n,), of ``point`` and outside, each to
+    full precision.
+    """
     high = (point + distance - mean) / std
     low = (point - distance - mean) / std
     flip = low > 0  # both in the right tail: mirror them, where ndtr keeps its digits

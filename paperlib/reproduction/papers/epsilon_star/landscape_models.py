@@ -88,8 +88,8 @@ TrainedModel = dict[str, Any]
 
 
 def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeModel]:
-    """Every model of the grid, with the noise that reaches its target epsilon (RDP, as in the
-    paper).
+    """Every model of the grid, with the noise that reaches its target epsilon by the Renyi
+    accountant, as in the paper; strategy by strategy, those without DP first, each by seed.
     """
     outputs = 1 if data.classes == 2 else data.classes
     base = TrainingConfig(
@@ -138,7 +138,11 @@ def landscape_data(name: str, options: Options) -> Dataset:
 def trained_models(
     models: Sequence[LandscapeModel], data: Dataset, *, folder: Path, workers: int | None
 ) -> dict[LandscapeModel, TrainedModel]:
-    """Losses and accuracies of every model, from ``folder`` where they were trained before."""
+    """Losses and accuracies of every model, from ``folder`` where they were trained before.
+
+    ``data`` is what all are trained on. ``workers`` are processes, 0 for this one; None trains here
+    on a GPU or few models, and else in two.
+    """
     on_gpu = torch.cuda.is_available()
     # One process fills a GPU, and starting others takes longer than training few models.
     here = (on_gpu or len(models) <= 8) and SCHEDULER_VARIABLE not in os.environ
@@ -158,8 +162,8 @@ def trained_models(
 
 
 def _batches(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, tuple[Any, int]]:
-    """The batch in which each model is trained, ``most`` at a time: the same if some are finished
-    already.
+    """By model the key of the batch in which it is trained, at most ``most`` models together: what
+    they share, and the number of the batch. It is the same if some are finished already.
     """
     # Models of one seed are neighbours, for those that differ in their epochs alone share a
     # training.
@@ -170,12 +174,12 @@ def _batches(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel
     for key, stack in stacks.items():
         count = math.ceil(len(stack) / most)
         for index, model in enumerate(stack):
-            batches[model] = (key, index * count // len(stack))
+            batches[model] = (key, index * count // len(stack))  # sizes differ by one at most
     return batches
 
 
 def _train_batch(batch: list[LandscapeModel]) -> list[TrainedModel]:
-    """The unit of work of the sweep."""
+    """Train the models of a batch, which is one call of the sweep, on their data set."""
     data = landscape_data(batch[0].dataset, batch[0].options)
     return train_models([model.training for model in batch], data)
 

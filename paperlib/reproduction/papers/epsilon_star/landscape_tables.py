@@ -40,8 +40,12 @@ _MOVING = (
 
 
 def strategies(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per strategy: mean, least and largest Epsilon* and utility over its models of
-    `landscape`.
+    """A row for each strategy of the models of `landscape`, but those of which every model
+    diverged.
+
+    Columns of `STRATEGY`; numbers of models and of diverged ones; over the others mean, least and
+    largest Epsilon* (nats) and utility (the AUROC where the data have two classes, else the
+    accuracy), means of `_MEANS`, and the share of rejected fits; and the strategy in words.
     """
     utility = (
         frame["auroc"].fillna(frame["accuracy"])
@@ -82,10 +86,13 @@ def pareto(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
-    """Strategies that no other one and no mix of two others beats on both counts: indices, cheapest
-    first.
+    """Strategies that no other one and no mix of two others beats on both counts: their indices,
+    cheapest first.
+
+    ``cost`` and ``gain`` are of each strategy, shape (n,). The hull is built from left to right, as
+    in Andrew's monotone chain.
     """
-    order = np.lexsort((-gain, cost))
+    order = np.lexsort((-gain, cost))  # by cost; of equal cost the largest gain first
     hull: list[int] = []
     for index in order.tolist():
         if hull and gain[index] <= gain[hull[-1]]:
@@ -115,10 +122,12 @@ def strategy_name(row: pd.Series) -> str:
 
 def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over the DP models with a large Epsilon*, those that learned, and the models without
-    DP.
+    DP: a row for each group of the models of `landscape`.
     """
     private = frame["kind"] == "dp"
     binary = bool(frame["auroc"].notna().any())
+    # Of data with two classes and with many: the measure of utility, and from where on Epsilon*
+    # (nats) counts as large and the utility as learned.
     utility, large, learned = ("auroc", 0.3, 0.88) if binary else ("accuracy", 1, 0.5)
     frame = frame.assign(
         utility=frame[utility], lower_bound=frame["one_run"].fillna(frame["one_run_both"])
@@ -140,7 +149,8 @@ def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataF
     """The order that Figure 2 claims, for each network and precision of the losses, a row each.
 
     ``frames`` holds the models of each network, as `landscape` gives them; those without DP after
-    so many ``epochs`` are the baseline. Differences are paired by seed.
+    so many ``epochs`` are the baseline. "largest_dp" is the mean over seeds of the largest Epsilon*
+    with DP; "difference", the baseline less that, is paired by seed, with its t-interval; nats.
     """
     rows = []
     for network, frame in frames.items():
@@ -182,8 +192,8 @@ def t_interval(
 
 
 def both_ends_named(frame: pd.DataFrame) -> pd.DataFrame:
-    """A landscape kept from the time when the bound from one run guessed at both ends alike, and
-    only so.
+    """A landscape with today's columns: one kept from the time when the bound from one run guessed
+    at both ends alike, and only so, has that bound as "one_run_both", and NaN as "one_run".
     """
     if "one_run_both" in frame:
         return frame
@@ -191,8 +201,10 @@ def both_ends_named(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means of every number by kind of training: some follow the training, others the fit of the
-    normals.
+    """Means of every number over models of one kind of training, nats, a row for each: some follow
+    the training, others the fit of the normals.
+
+    "interval" spans the intervals of Epsilon* of all its models, in words.
     """
     rows = []
     keys = ["kind", "epochs", "target_epsilon", "record_level"]
@@ -230,8 +242,9 @@ def epochs_in_words(count: Any) -> str:
 
 
 def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
-    """Points without DP that Section 4.2 prints for a data set, and its limit of DP models, or of
-    all.
+    """What Section 4.2 prints for a data set: a row for each number of epochs without DP, with
+    epsilon_star (nats) and utility (the accuracy, a share); and the limit below which it says the
+    Epsilon* of DP models, or on Adult of all, to lie.
     """
     text = _section_42(dataset)
     training = "all" if dataset == "adult" else "dp_sgd"
@@ -247,8 +260,8 @@ def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
 
 
 def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every number of Section 4.2 on "purchase100" or "adult", with a column for each
-    `landscape`.
+    """Every number of Section 4.2 on "purchase100" or "adult", a row each: what it is, what the
+    paper prints, and ours, in words, in a column for each `landscape` of ``frames``.
     """
     tables = {name: _tables(frame) for name, frame in frames.items()}
     rows = []
@@ -265,13 +278,14 @@ def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame
 
 
 def _section_42(dataset: str) -> pd.DataFrame:
+    """The numbers that the text of Section 4.2 prints on a data set, in their order."""
     text = paper_table("epsilon_star_text")
     return text[(text["section"].astype(str) == "4.2") & (text["dataset"] == dataset)]
 
 
 def _tables(models: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The models, their strategies with utility in percent, and the strategies that no other one
-    beats.
+    """The tables that printed numbers are read from, by name: "models", their "strategies" with the
+    utility in percent and whether they have the fewest epochs, and the "frontier" of these.
     """
     table = strategies(models)
     shortest = table["epochs"] == table.loc[table["kind"] == "baseline", "epochs"].min()
@@ -280,8 +294,15 @@ def _tables(models: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _measured(tables: Mapping[str, pd.DataFrame], epochs: float, *, of: str, **how: str) -> str:
-    """A printed number, of our models; ``epochs`` are the least of the baselines that a claim is
-    about.
+    """A printed number, of our models, in words.
+
+    Args:
+        tables: Those of `_tables`.
+        epochs: The fewest epochs of the baselines that the claim on "baselines" is about.
+        of: Name of the table; or "baselines", for whether all DP strategies lie below them.
+        how: "rows", a query that chooses rows of the table; "number", a column, and "how", its
+            method that makes one number of them; "shown", the format of this; and "missing", the
+            words where no row is chosen.
     """
     if of == "baselines":
         baselines = tables["strategies"].query("kind == 'baseline' and epochs >= @epochs")

@@ -40,8 +40,8 @@ _RATIOS = ("tpr_ratio", "tnr_ratio")
 
 
 def curve_terms(*, size: int, seed: int = 0) -> pd.DataFrame:
-    """The first two ratios of Equation 7 from the true distributions and from one sample (Figure
-    3).
+    """Figure 3: rows of `_two_terms` from the true distributions and from one sample of ``size``
+    losses of each kind, with the column source, "true" or "empirical".
     """
     train, population = _sample(np.random.default_rng(seed), size)
     # Thresholds as far out as rates of at least `_SMALLEST_RATE` reach.
@@ -70,7 +70,9 @@ class RatioErrors:
 
 
 def ratio_errors(*, size: int, draws: int, seed: int = 0) -> dict[str, RatioErrors]:
-    """Logs of the sampled less those of the true ratios of `curve_terms`, by draw and threshold."""
+    """By the name of each ratio of `curve_terms`, the log of the sampled less that of the true one,
+    at 600 thresholds, in each of so many draws of ``size`` losses of each kind.
+    """
     rng = np.random.default_rng(seed)
     tau = np.linspace(-4.5, _GAP + 4.5, 600)  # from a rate of 3e-6 on; chosen
     true = _true_terms(tau, size)
@@ -84,7 +86,9 @@ def ratio_errors(*, size: int, draws: int, seed: int = 0) -> dict[str, RatioErro
 
 
 def curve_noise(errors: Mapping[str, RatioErrors]) -> pd.DataFrame:
-    """The errors by decade of the rate in the denominator."""
+    """The root mean square of the errors of `ratio_errors`, nats: a row for each decade of the rate
+    in the denominator, a column for each ratio.
+    """
     rows: list[dict[str, float]] = []
     for low, high in itertools.pairwise([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]):
         of_decade = {term: _rms(of_term.at(low, high)) for term, of_term in errors.items()}
@@ -113,6 +117,7 @@ def _two_terms(
 ) -> pd.DataFrame:
     """The first two ratios of Equation 7, (TPR - delta) / FPR and (TNR - delta) / FNR, a row per
     threshold; NaN where an error rate is below `_SMALLEST_RATE` or a ratio is not positive.
+    "position", the mean of TPR and FPR, tells how far along the thresholds a row is.
 
     All four rates are given, shape (n,), since 1 - rate would lose the small ones; ``size`` is the
     number of training records, which sets delta.
@@ -155,6 +160,7 @@ def interval_coverage(
     """
     gap, ratio = pair
     tau = np.linspace(-10, 10 + gap, 40_001)  # thresholds; at the ends rates are clipped
+    # FPR and FNR in the range that the empirical version takes; only its truth is read off them.
     rates = (
         np.clip(r, EMPIRICAL_LOW, 1 - EMPIRICAL_LOW)
         for r in (ndtr((tau - gap) / ratio), ndtr(-tau))
@@ -257,7 +263,9 @@ class GammaConfig:
 
 
 def true_gamma_value(config: GammaConfig, shift: float, *, delta: float, low: float) -> float:
-    """True Epsilon* over thresholds with both rates in [low, 1 - low]."""
+    """True Epsilon*, nats, of Gamma losses at a shift, over thresholds with both error rates in
+    [low, 1 - low].
+    """
     train, population = config.law(0), config.law(shift)
     left = max(train.ppf(low), population.ppf(low))
     right = min(train.isf(low), population.isf(low))
@@ -268,8 +276,8 @@ def true_gamma_value(config: GammaConfig, shift: float, *, delta: float, low: fl
 
 
 def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
-    """Rows by shift d, size, repeat and method: epsilon_star, and the rate where the supremum
-    sits.
+    """A row for each shift d, size, repeat and method: epsilon_star, nats, and false_positive_rate,
+    the rate at the threshold where the supremum sits.
     """
     for shift, size in itertools.product(config.shifts, config.sizes):
         rng = np.random.default_rng([config.seed, shift, size])
@@ -287,7 +295,12 @@ def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
 
 
 def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation of each method beside three true values."""
+    """Mean and standard deviation of each method over the repeats of `gamma_runs`, beside three
+    true values: a row for each shift d, size and method, nats.
+
+    "true" is over every threshold, "true_delta_range" over rates in [delta, 1 - delta], and
+    "true_own_range" over those that the method takes.
+    """
     rows: list[dict[str, object]] = []
     for shift, size, method in itertools.product(config.shifts, config.sizes, METHODS):
         repeats = runs[(runs["d"] == shift) & (runs["size"] == size) & (runs["method"] == method)]
@@ -311,7 +324,11 @@ def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def undershoot(runs: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
-    """True value - empirical version where the sets differ: means, and half the 95 % intervals."""
+    """By how much the empirical version falls short of two true values where the sets differ.
+
+    A row for each truth, shift d and size: undershoot, the mean of true value less estimate, and
+    half the width of its 95 % interval, nats. Arguments are `gamma_runs` and their `gamma_summary`.
+    """
     runs = runs[(runs["method"] == "empirical") & (runs["d"] > 0)]
     truths = ["true", "true_delta_range"]
     differences = runs.merge(summary[["d", "size", "method", *truths]])
@@ -348,7 +365,9 @@ def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: in
 
 
 def _by_both_methods(train: FloatArray, population: FloatArray) -> list[EpsilonStarResult]:
-    """In the order of METHODS; a rejected fit brings the empirical version along."""
+    """Epsilon* of the losses by each of METHODS, in their order; the result of a rejected fit
+    brings the empirical version along, which else is computed.
+    """
     fitted = epsilon_star(train, population)
     return [fitted.empirical or epsilon_star(train, population, method="empirical"), fitted]
 
@@ -375,6 +394,7 @@ def value_over_thresholds(
     thresholds = np.quantile(np.concatenate([train, population]), levels)
     reach = 6 * population_fit.std
     score = np.linspace(population_fit.mean - reach, population_fit.mean + reach, 1_201)
+    # By source: FPR and FNR at each threshold, and the least rate at which it is shown.
     curves: dict[str, tuple[FloatArray, FloatArray, float]] = {
         "true": (true_fpr, true_fnr, delta),
         "empirical": (

@@ -58,7 +58,11 @@ class SpeedConfig:
 
 
 def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
-    """Models trained per minute, by task, method and number of models."""
+    """How fast models are trained: a row for each task, method and number of models.
+
+    Seconds and seconds of the processor for all models together, models a minute, milliseconds of
+    a model's step, and speedup over the first method of the task, by both clocks.
+    """
     device = config.device or default_device().type
     rows = []
     for task in (PLAIN, PRIVATE):
@@ -85,8 +89,8 @@ def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
 
 
 def arms(config: SpeedConfig, task: str, device: str) -> Arms:
-    """What is timed, the baseline first, on normal features and a label that depends on the
-    first.
+    """What is timed for a task, `PLAIN` or `PRIVATE`, on a device, the baseline first: trainings on
+    normal features and a label that depends on the first feature.
     """
     rng = np.random.default_rng(0)
     features = rng.normal(size=(config.examples, config.widths[0])).astype(np.float32)
@@ -96,6 +100,7 @@ def arms(config: SpeedConfig, task: str, device: str) -> Arms:
     options: dict[str, Any] = {"device": device, "progress": False}
 
     def ensemble(models: int) -> object:
+        """Train so many models at once; the sum is taken to wait for the device."""
         configs = [replace(training, seed=seed) for seed in range(models)]
         return fit_ensemble(configs, x, y, **options).parameters.sum()
 

@@ -73,8 +73,11 @@ def _whole(table: pd.DataFrame, figure: str) -> str:
 
 
 def gain_evidence(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame) -> list[Evidence]:
-    """Figure 2 from two tables of `gain`: readings of Algorithm 1 against its rivals, a value a
-    trial.
+    """Figure 2: each reading of Algorithm 1 against its rivals, nats, a value for each trial.
+
+    Args:
+        over_epsilon: Rows of `gain` at one m over scales of the noise.
+        over_sizes: Rows of `gain` over sizes m.
     """
     return [
         Evidence(
@@ -112,7 +115,8 @@ def _gaussian_gains(over_sizes: pd.DataFrame, method: str) -> dict[str, list[flo
     largest = gaussian[gaussian["m"] == gaussian["m"].max()]
     if gaussian["m"].nunique() < 2:
         return {}
-    return _gains_by_setting(largest, largest.iloc[:0], method)
+    no_rows = largest.iloc[:0]
+    return _gains_by_setting(largest, no_rows, method)
 
 
 def _narrower(over_epsilon: pd.DataFrame, method: str) -> dict[str, list[float]]:
@@ -150,8 +154,8 @@ def _falls_by_mechanism(over_sizes: pd.DataFrame, method: str) -> dict[str, list
 
 
 def delta_evidence(frame: pd.DataFrame) -> Evidence:
-    """Figure 6 from `over_delta`, methods of the paper, one value per trial; deltas share the
-    scores.
+    """Figure 6 from the rows of `over_delta`, methods of the paper: differences of bounds, nats, a
+    value for each trial, in which all deltas share the scores.
     """
     falls: dict[str, list[float]] = {}
     steps: dict[str, list[float]] = {}
@@ -187,7 +191,9 @@ def dpsgd_evidence(bounds: pd.DataFrame, readings: pd.DataFrame | None = None) -
 
 
 def _dpsgd_in_reading(bounds: pd.DataFrame, method: str, reading: str) -> Evidence:
-    """Figure 3 by one reading of Algorithm 1, which is the method of this name."""
+    """Figure 3 by one reading of Algorithm 1, which is the method of this name: differences of
+    bounds, nats, a value for each model or, where models of all settings count, for each seed.
+    """
     wide = bounds.pivot(
         index=["panel", "epsilon", "seed"], columns="method", values="bound"
     ).reset_index()
@@ -199,7 +205,7 @@ def _dpsgd_in_reading(bounds: pd.DataFrame, method: str, reading: str) -> Eviden
         for panel in wide["panel"].unique()
     }
     canaries = [name for name in bounds["panel"].unique() if name != "natural"]
-    fewest, *others = canaries
+    fewest, *others = canaries  # panels come in the order of their numbers of canaries
     mean = gained.pivot_table(index="seed", columns="panel", values="gain")
     largest = weakest.groupby("seed")[[method, "top_bottom"]].max().max(axis=1)
     falls: dict[str, list[float]] = {}
@@ -227,8 +233,11 @@ CLOSE = 0.1
 def proposition_41(
     correct: ArrayLike, guesses: ArrayLike, *, confidence: float = 0.95
 ) -> FloatArray:
-    """Proposition 4.1's bound, with the share of right guesses in the place of the unknown
-    accuracy.
+    """Proposition 4.1's bound on epsilon, nats, with the share of right guesses in the place of the
+    unknown accuracy; 0 without a guess.
+
+    ``correct`` and ``guesses`` are right and all guesses, of shapes that go together; the bounds
+    have their shape. ``confidence`` is in (0, 1).
     """
     # For one fixed set it is too high with probability (beta / 2)^4 at most, beta = 1 - confidence:
     # two deviations of half of beta each are subtracted, and the test needs one (Hoeffding).
@@ -246,7 +255,15 @@ def most_sets(confidence: float = 0.95) -> int:
 
 
 def search_whole(scores: MembershipScores, *, confidence: float = 0.95) -> float:
-    """Proposition 4.1 at the best of all numbers of top and bottom scores, no scores set aside."""
+    """Proposition 4.1, nats, at the best of all numbers of top and bottom scores, no scores set
+    aside.
+
+    Guarantee:
+        With fair coins, above epsilon with probability at most 1 - confidence, search included.
+
+    Raises:
+        ValueError: Ties, or more scores than Proposition 4.1 may search over; see `most_sets`.
+    """
     # Sound with fair coins, search included: the sets are ranks, fixed beforehand, and not too
     # many.
     values, member = scores.oriented().pooled()
@@ -258,9 +275,12 @@ def search_whole(scores: MembershipScores, *, confidence: float = 0.95) -> float
         raise ValueError(
             f"scores: {values.size} have {sets} tops and bottoms, above {most_sets(confidence)}"
         )
+    # Right guesses among so many highest scores ("member") and lowest ones ("nonmember").
     top = np.append(0, np.cumsum(member))
     bottom = np.append(0, np.cumsum(~member[::-1]))
     sizes = np.arange(values.size + 1)
+    # A row for each number of highest scores, a column for each number of lowest ones. Those that
+    # overlap, above all scores together, do not count.
     guesses = sizes[:, None] + sizes[None, :]
     bounds = proposition_41(top[:, None] + bottom[None, :], guesses, confidence=confidence)
     return float(np.where(guesses <= values.size, bounds, 0.0).max())
@@ -293,8 +313,8 @@ def proposition_rows(config: gain.GainConfig) -> pd.DataFrame:
 
 
 def proposition_means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Means over trials, and what Proposition 4.1 costs against the exact test, with its
-    t-interval.
+    """Means over the trials of `proposition_rows`, nats, a row for each mechanism and scale: each
+    of `AUDITS`, and the cost of Proposition 4.1 against the exact test, with its t-interval.
     """
     costs = rows.assign(cost=rows["exact_test"] - rows["proposition"])
     means: list[dict[str, Any]] = []
@@ -351,7 +371,8 @@ def _claim_row(
     at_least: float = -math.inf,
     at_most: float = math.inf,
 ) -> dict[str, Any]:
-    """Of how many samples the interval of the mean lies in the claimed range, or outside it.
+    """A row on a claim: of how many samples the interval of the mean lies in the claimed range
+    (hold), or outside it (fail), and the outcome.
 
     The intervals share an error of 5 percent. A claim fails where one is outside, and holds where
     all are inside.

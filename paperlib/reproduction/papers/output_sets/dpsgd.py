@@ -190,7 +190,9 @@ def _description(model: Audited, answers: Answers) -> dict[str, Any]:
 def _set_audits(
     config: DpSgdConfig, model: Audited, answers: Answers, methods: Iterable[str]
 ) -> Iterator[dict[str, Any]]:
-    """Each method that chooses a set, on one half of the scores, with its bound on the other."""
+    """A row for each method that chooses a set on one half of the scores: what `_description` says
+    of the model, right and all guesses on the other half, and the bound that they show, nats.
+    """
     description = _description(model, answers)
     options: dict[str, Any] = {"delta": config.delta, "confidence": config.confidence}
     first, second = _scores(answers).split(0.5, seed=model.seed)
@@ -203,8 +205,8 @@ def _set_audits(
 
 
 def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[dict[str, Any]]:
-    """Every method on one model, a row each: output sets on halves of the records, orders of
-    guesses on all.
+    """Every method on one model, a row each as in `_set_audits`: output sets on halves of the
+    records, orders of guesses on all.
     """
     yield from _set_audits(config, model, answers, SETS)
     description = _description(model, answers)
@@ -229,7 +231,9 @@ def bounds_over_seeds(bounds: pd.DataFrame) -> pd.DataFrame:
 def gains(
     bounds: pd.DataFrame, method: str = "printed", *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Gain of a method over each other one: panel, epsilon, rival, columns of `interval`."""
+    """Gain of a method over each other one, nats: panel, epsilon, rival, and the columns of
+    `interval`, which is over seeds at this confidence.
+    """
     rivals = [rival for rival in dict.fromkeys(bounds["method"]) if rival != method]
     options: dict[str, Any] = {"setting": ("panel", "epsilon"), "repeat": "seed", "value": "bound"}
     return paired_gain(bounds, method, confidence=confidence, rivals=rivals, **options)
@@ -238,8 +242,15 @@ def gains(
 def ahead_and_behind(
     bounds: pd.DataFrame, methods: Iterable[str], *, error: float = 0.05
 ) -> pd.DataFrame:
-    """In how many settings each method's interval of `gains` lies above 0, and below it, by
-    rival.
+    """In how many settings each method's interval of `gains` lies above 0, and below it, by rival.
+
+    Args:
+        bounds: A row for each model and method.
+        methods: Each of which is compared with all others.
+        error: Of all comparisons of a method together.
+
+    Returns:
+        Columns method, rival, settings (panels and epsilons), ahead and behind, all numbers.
     """
     settings = len(bounds.drop_duplicates(["panel", "epsilon"]))
     comparisons = (bounds["method"].nunique() - 1) * settings
@@ -268,8 +279,11 @@ def model_rows(bounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def above_guarantee(bounds: pd.DataFrame) -> pd.DataFrame:
-    """How many bounds lie above the guarantee of their model, which a valid one does in at most 1
-    of 20.
+    """How many bounds lie above the guarantee of their model, which a valid one at 95 % confidence
+    does in at most 1 of 20.
+
+    A row for each method: bounds (their number), above_guarantee, and least_room, the smallest
+    guarantee less bound, nats.
     """
     private = bounds[np.isfinite(bounds["guarantee"])]
     room = (private["guarantee"] - private["bound"]).groupby(private["method"], sort=False)

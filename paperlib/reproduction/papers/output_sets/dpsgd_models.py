@@ -128,6 +128,14 @@ def _in_batches(features: PatchFeatures, pixels: Tensor) -> Tensor:
 def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
     """The audit records of a model: which ones, their labels and coins, by its seed, kind and
     number.
+
+    Args:
+        model: Its settings.
+        labels: Of the whole training part, shape (n,).
+        classes: Number of classes.
+
+    Raises:
+        ValueError: The training part has too few records.
     """
     records = model.records or labels.size
     if records + model.others > labels.size:
@@ -138,6 +146,7 @@ def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
     order = rng.permutation(labels.size)
     rows = order[:records]
     others = order[records : records + model.others]
+    # A wrong label is the right one plus 1 to classes - 1, modulo the number of classes.
     shift = rng.integers(1, classes, records) if model.kind == "mislabelled" else 0
     trained_with = (labels[rows] + shift) % classes
     coins = rng.integers(0, 2, records).astype(bool)
@@ -196,8 +205,8 @@ def trained_answers(models: Sequence[Audited]) -> list[Answers]:
 def _trained_logits(
     model: Audited, config: TrainingConfig, members: tuple[Tensor, IntArray], drawn: Drawn
 ) -> tuple[Tensor, Tensor]:
-    """Train one network on inputs and labels; its logits of the audit records and of the test
-    part.
+    """Train one network on the inputs and labels of its members; its logits of the audit records
+    and of the first images of the test part, shape (n, classes) each.
     """
     images = images_of(model.dataset)
     module = classifier_for(
@@ -241,6 +250,7 @@ def _answers(
     """Answers from the logits of the audit records and of the first images of the test part."""
     labels = torch.from_numpy(drawn.labels)
     logits = on_records.double().cpu()
+    # The largest log-probability once that of the label is put to -inf.
     runner_up = logits.log_softmax(1).scatter(1, labels[:, None], -torch.inf).amax(1)
     right_on_tests = on_tests.cpu().argmax(1).numpy() == images.test_y[: len(on_tests)]
     right_on_records = (logits.argmax(1) == labels).numpy()

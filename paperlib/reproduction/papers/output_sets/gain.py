@@ -81,7 +81,12 @@ def draw_scores(
 
 def exact_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> float:
     """Smallest epsilon, nats, for which the pair of output distributions is (epsilon,
-    delta)-indistinguishable.
+    delta)-indistinguishable; infinite for Gaussian noise at delta 0.
+
+    Args:
+        mechanism: One of `MECHANISMS`; else a ValueError.
+        scale: Of the noise of each component.
+        delta: In [0, 1).
     """
     if delta == 0:  # the largest log-ratio: under Laplace noise p is q moved by 1
         return 1 / scale if mechanism == "laplace" else math.inf
@@ -95,6 +100,7 @@ def exact_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> float:
     masses = line.mass * share, line.mass * (1 - share)
 
     def excess(epsilon: float) -> float:
+        """The larger hockey-stick divergence at this epsilon, less delta; it falls with epsilon."""
         stick = [np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in (masses, masses[::-1])]
         return float(max(stick)) - delta
 
@@ -102,7 +108,9 @@ def exact_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> float:
 
 
 def proposition_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> float:
-    """Epsilon by the paper's Proposition C.1, which bounds the size of the update."""
+    """Epsilon, nats, by the paper's Proposition C.1, which bounds the size of the update; infinite
+    for Gaussian noise at delta 0. Arguments are those of `exact_epsilon`.
+    """
     if mechanism == "laplace":  # of noise b = 2 scale
         return _SENSITIVITY / (2 * scale)
     if delta == 0:
@@ -116,8 +124,8 @@ def proposition_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> flo
         """The least delta of the mechanism at this epsilon, less the delta asked for; it falls with
         epsilon.
         """
-        # The least delta at this epsilon, less delta. The second term of the theorem, exp(epsilon)
-        # times a probability, in logs: alone the factor overflows.
+        # The second term of the theorem, exp(epsilon) times a probability, is computed in logs:
+        # alone the factor overflows.
         second = epsilon + float(stats.norm.logcdf(-distance / 2 - epsilon / distance))
         return float(stats.norm.cdf(distance / 2 - epsilon / distance)) - math.exp(second) - delta
 
@@ -158,11 +166,18 @@ class GainConfig:
 
 
 def printed_set(selection: Selection, reading: str = "printed") -> OutputSet:
-    """Algorithm 1 as printed, in one of `READINGS`: no score is left out of its own estimate."""
+    """The output set of Algorithm 1 as printed: no score is left out of its own estimate.
+
+    Args:
+        selection: The scores to choose on, and the rule.
+        reading: One of `READINGS`: "printed" guesses nowhere that either estimated density is below
+            0.01, "both_small" nowhere that both are, and "no_threshold" anywhere.
+    """
     # The paper's sets are unions of gaps between neighbouring scores; these are level sets of the
     # ratio itself, cut inside the gaps, and the level is searched for from coarse to fine.
     pair = density_pair(selection.x[selection.is_member], selection.x[~selection.is_member])
     densities = np.array([pair.member, pair.nonmember])
+    # The density that must be above the minimum; None where none must.
     least = {"printed": densities.min(axis=0), "both_small": densities.max(axis=0)}.get(reading)
     ratio = log_ratio(*np.maximum(densities, np.finfo(float).tiny))
     if least is not None:
@@ -192,8 +207,8 @@ SHOWN = ("printed", *CHOICES)
 
 
 def gain(config: GainConfig) -> pd.DataFrame:
-    """Audit every setting with all methods on the same scores; one row per setting, trial and
-    method.
+    """Audit every setting with all methods of `CHOOSE` on the same scores, at delta 0: a row for
+    each setting, trial and method, with the columns of `_audited`.
     """
     return _audited(config, tuple(CHOOSE), [0.0])
 
@@ -209,8 +224,11 @@ def over_delta(config: GainConfig, deltas: Sequence[float]) -> pd.DataFrame:
 
 
 def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]) -> pd.DataFrame:
-    """Every method at every delta on the same scores, seeded by mechanism, scale and m: a row each,
-    with the bound in nats.
+    """Every method at every delta on the same scores, seeded by mechanism, scale and m, a row each.
+
+    Columns mechanism, scale, m, trial, delta and method; right and all guesses; epsilon, the bound
+    that they show, and selection_epsilon, the objective on the scores that chose, nats; and the
+    number of the set's intervals.
     """
     rows: list[dict[str, Any]] = []
     for mechanism, scale, m, trial in config.settings():
@@ -266,8 +284,18 @@ def paired(
     repeat: str = "trial",
     value: str = "epsilon",
 ) -> Iterator[tuple[dict[str, Any], FloatArray, FloatArray]]:
-    """Each setting and rival, with bounds of a method and of the rival on the same scores,
-    (repeats,).
+    """Each setting and rival, with bounds of a method and of the rival on the same scores.
+
+    Args:
+        frame: A row for each setting, repeat and method.
+        method: The one that is compared.
+        rivals: The methods that it is compared with.
+        setting: Columns that make a setting.
+        repeat: Column that counts repetitions, which share scores.
+        value: Column of the bounds.
+
+    Yields:
+        The setting by column, with "rival"; the method's bounds, and the rival's, shape (repeats,).
     """
     wide = frame.pivot(index=[*setting, repeat], columns="method", values=value)
     for values, bounds in wide.groupby(level=list(setting)):
@@ -311,8 +339,17 @@ def interval(values: FloatArray, confidence: float = 0.95) -> dict[str, float]:
 
 
 def gain_by_rival(frame: pd.DataFrame, method: str, *, error: float = 0.05) -> pd.DataFrame:
-    """The gain over all settings of a mechanism, and in how many it is significant (ahead,
-    behind).
+    """The gain over all settings of a mechanism, and in how many it is significant.
+
+    Args:
+        frame: Rows of `gain`.
+        method: The one whose gain over each of `RIVALS` is taken.
+        error: That the intervals of single settings share.
+
+    Returns:
+        A row for each mechanism and rival: settings (their number); gain, low and high (nats) of
+            the mean over settings, with its 95 % interval over trials; and in how many settings
+            the interval lies above 0 (ahead) and below (behind).
     """
     gains = defaultdict[tuple[str, str], list[FloatArray]](list)
     for keys, bounds, rivals_bounds in paired(frame, method):

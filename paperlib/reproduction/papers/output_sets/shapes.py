@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,12 +24,20 @@ class Pair:
     drawn.
     """
 
-    figure: str
+    figure: str  # such as "figure04"
     name: str
-    p: Mixture
-    q: Mixture
-    support: tuple[float, float]
-    view: tuple[float, float]
+    p: Mixture  # of members' scores
+    q: Mixture  # of nonmembers' scores
+    support: tuple[float, float]  # ends of the scores that can occur
+    view: tuple[float, float]  # ends of the scores that are drawn
+
+
+class TopBottom(NamedTuple):
+    """The scores below ``low`` and above ``high``, and the `objective_of` this set, nats."""
+
+    low: float
+    high: float
+    objective: float
 
 
 @cache
@@ -44,7 +52,7 @@ def pairs() -> tuple[Pair, ...]:
 
 
 def _mixture(rows: pd.DataFrame, role: str) -> Mixture:
-    """The mixture of the families in the rows of a role, each with two parameters."""
+    """The mixture of the families in the rows of a role, "p" or "q", each with two parameters."""
     families = {
         "laplace": stats.laplace,
         "gaussian": lambda mean, variance: stats.norm(mean, math.sqrt(variance)),
@@ -60,7 +68,19 @@ def _mixture(rows: pd.DataFrame, role: str) -> Mixture:
 def shapes(
     *, m: int = 100, confidence: float = 0.95, draws: int = 50, seed: int = 0
 ) -> pd.DataFrame:
-    """The optimal set for m scores of each side, and the best top/bottom set, of each pair."""
+    """The optimal set for m scores of each side, and the best top/bottom set, of each pair.
+
+    Args:
+        m: Scores of each side.
+        confidence: Of the objective, in (0, 1).
+        draws: Samples of 2 m scores on which a top/bottom set is searched.
+        seed: Of these samples.
+
+    Returns:
+        A row for each pair: both sets in words and their objectives (nats); the optimal set's level
+            tau, number of intervals and asymmetry; and whether the best top/bottom set, and which
+            share of those searched on samples, leaves out the middle of one of its intervals.
+    """
     rows = list[dict[str, Any]]()
     for pair in pairs():
         best = optimal_set(pair, m, confidence)
@@ -73,7 +93,7 @@ def shapes(
             members = int(rng.binomial(2 * m, 0.5))
             scores = MembershipScores(pair.p.draw(rng, members), pair.q.draw(rng, 2 * m - members))
             output_set = fit_output_set(scores, method="top_bottom", confidence=confidence)
-            missed += not output_set.contains(inner).all()
+            missed += not output_set.contains(inner).all()  # 1 where a middle is left out
         ends = ((-math.inf, low), (high, math.inf)) if low < high else ((-math.inf, math.inf),)
         rows.append(
             {
@@ -96,6 +116,7 @@ def shapes(
 
 @cache
 def _line(pair: Pair) -> Line:
+    """The two densities of a pair on cells that are fine where their mass is."""
     return line_of(pair.p.pdf, pair.q.pdf, pair.support)
 
 
@@ -106,9 +127,9 @@ def optimal_set(pair: Pair, m: int, confidence: float = 0.95) -> OutputSet:
 
 
 @cache
-def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Low, high and objective of the set (-inf, low) u (high, inf) that is best for ``m`` scores:
-    the one of largest `objective_of`.
+def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> TopBottom:
+    """The set (-inf, low) u (high, inf) that is best for ``m`` scores of each side: the one of
+    largest `objective_of` at this confidence.
 
     Both cuts lie between neighbouring quadrature points. They are searched among 600 quantiles of
     the mass first, and then around the best two.
@@ -133,12 +154,12 @@ def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> tuple[float
     objective = objective_of(float(mass), float(right), m=m, confidence=confidence)
     middles = (line.points[1:] + line.points[:-1]) / 2
     place_of_cut = np.concatenate([[-math.inf], middles, [math.inf]])
-    return float(place_of_cut[low]), float(place_of_cut[high]), objective
+    return TopBottom(float(place_of_cut[low]), float(place_of_cut[high]), objective)
 
 
 def _near(index: int, step: int, last: int) -> np.ndarray:
-    """Indices from 0 to ``last`` around one, ``step`` to each side, thinned evenly to less than
-    3,000.
+    """Indices from 0 to ``last`` around ``index``, ``step`` to each side, thinned evenly to less
+    than 3,000.
     """
     indices = np.arange(max(index - step, 0), min(index + step, last) + 1)
     return indices[:: max(1, indices.size // 1500)]
@@ -153,9 +174,14 @@ def _best_pair(
     confidence: float,
 ) -> tuple[int, int]:
     """The best two cuts, one of ``low`` and one of ``high`` at or above it: those whose set, below
-    the first and above the second, has the largest accuracy less its penalty.
+    the first and above the second, has the largest accuracy less its sampling error, as
+    `objective_of` has both.
 
-    ``mass`` and ``right`` are of p + q and of max(p, q) below each cut.
+    Args:
+        low, high: Numbers of cuts to choose from, shape (k,) and (l,).
+        mass, right: Masses of p + q and of max(p, q) below each cut, shape (cuts,).
+        m: Scores of each side.
+        confidence: Of the sampling error, in (0, 1).
     """
     # A row for each low cut, a column for each high one: p + q in their set, and right guesses.
     total = mass[low][:, None] + mass[-1] - mass[high][None, :]
@@ -169,11 +195,14 @@ def _best_pair(
 
 
 def is_asymmetric(output_set: OutputSet) -> bool:
-    """Whether no reflection maps the set to itself (to a thousandth of its extent)."""
-    cuts = np.array(output_set.intervals).ravel()
+    """Whether no reflection maps the set to itself, to a thousandth of its extent; a half-line or
+    the whole line by itself counts as symmetric.
+    """
+    cuts = np.array(output_set.intervals).ravel()  # ends of the intervals, rising
     finite = cuts[np.isfinite(cuts)]
-    if np.isfinite(cuts[0]) != np.isfinite(cuts[-1]):
+    if np.isfinite(cuts[0]) != np.isfinite(cuts[-1]):  # it reaches infinity on one side alone
         return finite.size > 0 and len(output_set.intervals) > 1
+    # Under a reflection the first cut goes to the last, and so on: all their sums are equal.
     return bool(finite.size and np.ptp(finite + finite[::-1]) > 1e-3 * np.ptp(finite))
 
 
@@ -191,11 +220,12 @@ def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
 
 @cache
 def least_m_with_a_gap(name: str, most: int = 10**6) -> int:
-    """Fewest scores at which the optimal set of a pair is not the whole support (``most`` if none
-    is).
+    """Fewest scores of each side at which the optimal set of a pair has a gap, found to a
+    hundredth; ``most`` where there is none below.
     """
     pair = next(pair for pair in pairs() if pair.name == name)
     low, high = 1, most
+    # Bisection: at ``low`` the set is one interval, at ``high`` it has a gap.
     while high - low > max(1, low // 100):
         middle = int(math.sqrt(low * high)) if high > 4 * low else (low + high) // 2
         if len(optimal_set(pair, middle).intervals) == 1:
