@@ -30,7 +30,7 @@ def regular_file(path: str | Path) -> Path:
             line.
         OSError: There is no such file, as the system says it.
     """
-    file = Path(path)
+    file = user_path(path)
     mode = file.stat().st_mode
     if stat.S_ISDIR(mode):
         raise ValueError(f"{path}: this is a folder; give one of its files")
@@ -39,6 +39,19 @@ def regular_file(path: str | Path) -> Path:
         kind = _NO_FILE.get(stat.S_IFMT(mode), "no regular file; give one")
         raise ValueError(f"{path}: this is {kind}")
     return file
+
+
+def user_path(path: str | Path) -> Path:
+    """The path with the user's own folder for a ``~`` in front, which a shell puts there only where
+    it stands in front of a word; as it is, where a file is called so or there is no such user.
+    """
+    file = Path(path)
+    if file.exists():
+        return file
+    try:
+        return file.expanduser()
+    except RuntimeError:
+        return file
 
 
 def read_file(path: str | Path) -> bytes:

@@ -16,7 +16,13 @@ from typing import Any, cast
 import numpy as np
 
 from paperlib.core.checks import did_you_mean
-from paperlib.reading.files import STANDARD_INPUT, read_file, read_standard_input, unpacked
+from paperlib.reading.files import (
+    STANDARD_INPUT,
+    read_file,
+    read_standard_input,
+    unpacked,
+    user_path,
+)
 from paperlib.reading.headers import (
     ArrayHeader,
     check_archive,
@@ -111,7 +117,7 @@ def open_source(path: str) -> NamedBytes:
     if path in ("-", "/dev/stdin"):
         with named(NamedBytes(STANDARD_INPUT, b"")):
             return NamedBytes(STANDARD_INPUT, read_standard_input())
-    if not Path(path).exists():
+    if not user_path(path).exists():
         raise FileNotFoundError(f"{path}: there is no such file")
     return NamedBytes(path, read_file(path))
 

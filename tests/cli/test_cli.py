@@ -57,11 +57,11 @@ def test_a_measured_run_stands_with_the_committed_ones(here, command):
         assert [result.parameters["m"] for result in measured_results(project)] == kept
 
 
-def test_outside_a_checkout_only_run_is_refused(here, command):
-    command.refuses("run good", "inside a checkout")
+def test_outside_a_checkout_the_notebooks_are_those_of_the_package(here, command):
+    command.refuses("run good", "good")
+    assert "audit_your_model" in names_of("*.ipynb")
     code, out, _ = command("doctor")
     assert (code, "`paperlib audit` works" in out) == (0, True)
-    assert names_of("*.ipynb") == []
 
 
 def test_list_shows_parameters_targets_and_status(here, command):

@@ -659,3 +659,18 @@ def test_infinite_scores_are_read_as_they_are_written(file):
     ):
         scores = read_scores(file(content, name)).scores
         assert (scores.member.tolist(), scores.nonmember.tolist()) == ([inf, inf], [-inf, 2.0])
+
+
+def test_a_path_in_the_users_own_folder_is_read_and_a_file_called_so_is_taken_as_it_is(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w.csv").write_text("score,member\n3,1\n2,1\n1,0\n0,0\n", encoding="utf-8")
+    assert len(read_scores("~/w.csv").scores) == 4
+    (tmp_path / "~").mkdir()
+    (tmp_path / "~" / "w.csv").write_text("score,member\n3,1\n0,0\n", encoding="utf-8")
+    assert len(read_scores("~/w.csv").scores) == 2
+    for path in ("~/absent.csv", "~no_such_user_here/w.csv"):
+        with pytest.raises(FileNotFoundError, match="there is no such file"):
+            read_scores(path)

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+_PACKAGE = Path(__file__).resolve().parents[2]
 _BASE, _DATA, _MADE_UP = "base", "data", "made up"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it is installed
 
@@ -141,11 +142,12 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 def find_project(start: Path | None = None) -> Project:
-    """The project around ``start``, the current folder by default; a ValueError outside a
-    checkout.
+    """The project around ``start``; by default that around the current folder or, where there is
+    none, the checkout that this package lies in. A ValueError outside a checkout.
     """
     here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
+    own = () if start else (_PACKAGE.parent,)
+    for folder in (here, *here.parents, *own):
         if (folder / "notebooks" / "profiles").is_dir():
             return Project(folder)
     raise ValueError(
