@@ -234,7 +234,9 @@ class PanoramiaAudit:
         )
 
     def _limit(self) -> tuple[float | None, float]:
-        """What a limit judges of the audit with generated non-members, and its ceiling, nats."""
+        """What a limit judges of the audit with generated non-members, and its ceiling, nats: the
+        bound, else the measurement; None where the attack is weaker than the baseline.
+        """
         result, null = self.result, self.null
         c = result.c_lb if result.known_c is None else result.known_c
         ceiling = max(0.0, result.ceiling - c)
@@ -253,7 +255,9 @@ class PanoramiaAudit:
 
 
 def _auc_section(gain: AucGain) -> TableSection:
-    """Areas of attack and baseline and the interval of their difference, for the report."""
+    """The section of the report with the areas under the curve of attack and baseline, and the
+    interval of their difference.
+    """
     low, high = round_down(gain.low), round_up(gain.high)
     difference = f"{gain.attack - gain.baseline:+.3f} [{low:+.3f}, {high:+.3f}]"
     return TableSection(
@@ -371,7 +375,9 @@ def audit_model(
 
 
 def _sizes(data: AuditData) -> dict[str, Any]:
-    """Sizes of training, validation and test, which leave helpers members to learn if they do."""
+    """Numbers of examples of training, validation and test, by their names in `AuditConfig`, which
+    leave helpers members to learn where they learn some.
+    """
     if data.train is None:
         return sizes_for(data.smallest)
     return shared_sizes(data.shares, data.smallest)

@@ -119,7 +119,9 @@ def _audit_table_files(
     group_columns: Sequence[str],
     **options: Unpack[_SeededOptions],
 ) -> PanoramiaAudit:
-    """`audit_table` of the tables in these files, with one type of each column in all of them."""
+    """The audit of the tables in these files, each column read as one type in all of them; "" for
+    label and unit is none. Errors are those of `audit_table` and of files that cannot be read.
+    """
     paths = [path for path in files if path]
     frame_of = dict(zip(paths, read_frames(paths), strict=True))
     return audit_table(
@@ -141,7 +143,9 @@ def _audit_image_files(
     training: Callable[..., Any] | None,
     **options: Unpack[_SeededOptions],
 ) -> PanoramiaAudit:
-    """`audit_images` of the images in these files."""
+    """The audit of the images and labels in these NPZ files; errors are those of `audit_images` and
+    `read_images`.
+    """
     images, labels = read_images(files.members)
     return audit_images(
         model,
@@ -157,7 +161,14 @@ def _audit_image_files(
 def load_target(
     kind: str, target: str, *, architecture: str = "", classes: int = 10
 ) -> Callable[..., Any]:
-    """A target model, as the audit of its kind takes it; arguments as for `audit_files`.
+    """A target model as a function from a batch to losses, shape (n,): from tables, from images and
+    labels, or from texts.
+
+    Args:
+        kind: "table", "images" or "text".
+        target: FILE.py:FUNCTION; for text also the name or folder of a causal language model, for
+            images a ``.safetensors`` file.
+        architecture, classes: Of the network whose weights such a file holds.
 
     Raises:
         ValueError: An unknown kind, a file without such a function, or weights that do not fit.
@@ -206,8 +217,8 @@ def load_training(train_again: str) -> Callable[..., Any] | None:
 
 
 def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """``images`` and ``labels`` of an NPZ file, else a ValueError; pickled objects are never
-    loaded.
+    """The arrays ``images`` and ``labels`` of an NPZ file, of any shape, unchecked; a ValueError
+    where they are not there, or too large for memory. Pickled objects are never loaded.
     """
     try:
         data = read_file(_existing(path))
@@ -230,7 +241,9 @@ def _existing(path: str) -> Path:
 
 
 def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]:
-    """A function of a Python file, whose errors become one line; ``what`` begins the messages."""
+    """The function ``name`` of a Python file, which is run; an error in a call of it becomes one
+    line. A ValueError, which begins with ``what``, where there is no such file or function.
+    """
     spec = importlib.util.spec_from_file_location(path.stem, _existing(str(path)))
     if spec is None or spec.loader is None:
         raise ValueError(f"{what}: {path} is not a Python file")

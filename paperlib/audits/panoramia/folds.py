@@ -42,8 +42,12 @@ class Shares:
 
 
 def shares_of(members: int, *, pool: int, folds: int, judged: float | None = None) -> Shares:
-    """How members are shared out; ``pool`` is the smallest kind's size, ``judged`` a share to
-    judge.
+    """How many of the ``members`` tests judge, and how many helpers and attacks learn.
+
+    Args:
+        pool: Number of examples of the kind that has fewest, 30 or more.
+        folds: Models of each helper, which leave out the members of their own fold.
+        judged: Share of the members to judge, in (0, 1); None leaves helpers enough to learn.
 
     Raises:
         ValueError: A pool below 30, or ``judged`` outside (0, 1).
@@ -140,15 +144,19 @@ def out_of_fold(
 
 
 def _dealt(size: int, folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold of each example, as even as may be, in random order."""
+    """The fold of each of ``size`` examples, from 0, shape (size,): as many in each as may be, in
+    random order.
+    """
     return rng.permutation(np.arange(size) % folds)
 
 
 def _dealt_groups(groups: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold of each example, one for each group: in random order, the smallest fold so far."""
+    """The fold of each example, from 0, shape (n,): the same for all examples of a group. Groups,
+    in random order, go to the fold that has fewest examples so far.
+    """
     _, group_of_example, counts = np.unique(groups, return_inverse=True, return_counts=True)
     fold_of_group = np.empty(counts.size, dtype=np.int64)
-    filled = np.zeros(folds, dtype=np.int64)
+    filled = np.zeros(folds, dtype=np.int64)  # examples in each fold so far
     for group in rng.permutation(counts.size):
         fold_of_group[group] = filled.argmin()
         filled[fold_of_group[group]] += counts[group]

@@ -61,18 +61,27 @@ class TestPartError(RuntimeError):
 class GameSplit:
     """A game on members and others: parts to train, to choose and to judge (PANORAMIA, Definition
     2).
-    """
 
-    # In the training and validation parts half are members. In the test part each place is filled
-    # by a fair coin, by a member or by another example, never shown twice: a whole game, as
-    # ``bounds.one_run.fair_coins`` describes. It never leaves this object: `judge` hands it to
-    # trained attacks, once, and after that nothing can be trained. ``inputs`` leads from the name
-    # of each attack, None for the baseline, to its inputs on members and others. With ``twins`` the
-    # coin chooses between member i and other i, as in the pairs of the paper, and no pair of the
-    # test part is shown elsewhere. With ``learned`` the first so many members are for training and
-    # validation alone, and the others for the test part alone: helpers may have learned the first.
-    # Games of one ``test_seed`` share test part and coins; with None these follow ``seed`` as all
-    # else does.
+    In the training and validation parts half are members. In the test part each place is filled by
+    a fair coin, by a member or by another example, never shown twice: a whole game, as
+    ``bounds.one_run.fair_coins`` describes. It never leaves this object: `judge` hands it to
+    trained attacks, once, and after that nothing can be trained.
+
+    Args:
+        inputs: The name of each attack, None for the baseline, to its inputs on members and others.
+        train, validation: Examples of these parts, even numbers, 2 or more.
+        test: Examples of the test part, 2 or more.
+        seed: Of the split and, where ``test_seed`` is None, of the coins.
+        test_seed: Games of one test seed share test part and coins.
+        twins: The coin chooses between member i and other i, as in the pairs of the paper, and no
+            pair of the test part is shown elsewhere.
+        learned: The first so many members are for training and validation alone, since helpers may
+            have learned them, and the others for the test part alone; 0 deals all of them.
+
+    Raises:
+        ValueError: Attacks with other numbers of examples, too few of them, or options that do not
+            go together.
+    """
 
     def __init__(
         self,
@@ -98,7 +107,7 @@ class GameSplit:
         # Training and validation parts take the first places of both pools, the test part the next.
         before_test = (train + validation) // 2
         test_members, test_others = (test, test) if twins else (heads, test - heads)
-        needed: list[tuple[str, int, int]] = []
+        needed: list[tuple[str, int, int]] = []  # name, number there is, number that is needed
         if learned:
             needed.append(("learned", learned, before_test))
             needed.append(("members", members, learned + test_members))
@@ -112,6 +121,7 @@ class GameSplit:
                     "fair coins); ask for smaller parts, or bring more"
                 )
         self._inputs = dict(inputs)
+        # Numbers of members and of others in the order of the parts.
         self._members = rng.permutation(members)
         self._others = rng.permutation(others)
         if learned:
@@ -139,7 +149,9 @@ class GameSplit:
         return self._open_part(name, 0, self._train // 2)
 
     def validation(self, name: str | None) -> Labelled:
-        """The part on which an attack's settings are chosen, with membership; raises as `train`."""
+        """The part on which an attack's settings are chosen, with membership; `TestPartError` after
+        the test part was judged.
+        """
         return self._open_part(name, self._train // 2, self._validation // 2)
 
     def judge(
@@ -173,7 +185,9 @@ class GameSplit:
         return scores, coins
 
     def _open_part(self, name: str | None, start: int, half: int) -> Labelled:
-        """As many members as others from ``start`` on, ``half`` of each, as an attack sees them."""
+        """``half`` of the members and as many others, from place ``start`` on, as the attack
+        ``name`` sees them, with membership; `TestPartError` after the test part was judged.
+        """
         if self._judged:
             raise TestPartError(
                 "the test part has been judged; nothing may be trained on this game any more"
@@ -187,7 +201,9 @@ class GameSplit:
 def _pool_sizes(
     inputs: Mapping[str | None, tuple[AttackInputs, AttackInputs]],
 ) -> tuple[int, int]:
-    """Numbers of members and of others, which are the same for every attack."""
+    """Numbers of members and of others; a ValueError where they are not the same for every attack,
+    or there is no attack.
+    """
     if not inputs:
         raise ValueError("inputs: expected at least one attack, got none")
     counts = {name: (len(members), len(others)) for name, (members, others) in inputs.items()}
@@ -199,7 +215,9 @@ def _pool_sizes(
 
 
 def _check_parts(train: int, validation: int, test: int) -> None:
-    """Refuse parts to learn from that cannot be members by half, and a test part of one example."""
+    """Refuse (ValueError) parts to learn from that cannot be members by half, and a test part of
+    fewer than two examples.
+    """
     for name, size in (("train", train), ("validation", validation)):
         if size < 2 or size % 2:
             raise ValueError(f"{name}: expected an even number of examples, 2 or more, got {size}")
@@ -210,8 +228,8 @@ def _check_parts(train: int, validation: int, test: int) -> None:
 def _checked_scores(
     name: str | None, attack: FittedAttack, inputs: AttackInputs, index: IntArray
 ) -> FloatArray:
-    """An attack's scores of the examples of these numbers, which must be finite; None is the
-    baseline.
+    """An attack's scores of the examples of these numbers, ``index``, shape (k,); a ValueError
+    where they are not finite, or others than k. The ``name`` None is the baseline's.
     """
     scores = np.asarray(attack.scores(inputs.take(index)), dtype=np.float64)
     if scores.shape != index.shape or not np.isfinite(scores).all():
@@ -222,7 +240,9 @@ def _checked_scores(
 
 
 def _deal_again(order: IntArray, test: slice, rng: np.random.Generator) -> None:
-    """Deal out all places anew but those of the test part."""
+    """Permute ``order``, the numbers of a pool's examples, in place, but for the places of the test
+    part.
+    """
     rest = np.ones(len(order), dtype=bool)
     rest[test] = False
     order[rest] = rng.permutation(order[rest])
@@ -232,6 +252,7 @@ def smallest_pool(train: int, validation: int, test: int) -> int:
     """Members (and others) that a game of this size needs, whatever its coins: all but once in a
     million.
     """
+    # Of the test part half, and 2.5 sqrt(test), which is five standard deviations of its coins.
     return (train + validation + test) // 2 + round(2.5 * test**0.5)
 
 

@@ -64,7 +64,19 @@ def train_helper(
     outputs: int,
     checkpoint: Path | None = None,
 ) -> nn.Module:
-    """Train a helper or the labeler; an interrupted training goes on from ``checkpoint``."""
+    """Train a helper, or the model that gives generated images their labels.
+
+    Args:
+        helper: Which network, and how it is trained.
+        x: Images, uint8, shape (n, channels, side, side).
+        y: Class numbers, shape (n,), or attributes, (n, attributes).
+        outputs: Logits of the network: classes or attributes.
+        checkpoint: File from which an interrupted training goes on; None keeps none.
+
+    Raises:
+        ValueError: An architecture that is not known, or weights that cannot be read.
+        FileNotFoundError: A file of weights that is not there.
+    """
     if helper.timm:
         weights = read_weights(helper.weights) if helper.weights else None
         module = pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
@@ -86,8 +98,8 @@ def likely_labels(
 
 
 def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
-    """What an attack sees of each image: its loss, and the least loss of any label; shape (n,
-    2).
+    """What an attack sees of each image: its loss, and the least loss of any label, nats, shape (n,
+    2); ``x`` are uint8 images, ``y`` class numbers, (n,), or attributes, (n, attributes).
     """
     logits = image_logits(module, x)
     guess = (logits > 0).long() if y.ndim == 2 else logits.argmax(dim=1)
@@ -140,7 +152,7 @@ def weights_tag(path: str) -> str:
 
 
 def _weights_file(path: str) -> Path:
-    """The path of a file that is there."""
+    """The path of a file of weights; a FileNotFoundError where it is not there."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise FileNotFoundError(f"weights: no file {path}")

@@ -137,7 +137,9 @@ def bring_images(
 
 
 def _check_apart(members: NDArray[np.uint8], nonmembers: NDArray[np.uint8]) -> None:
-    """Refuse an image that stands among members and among non-members."""
+    """Refuse (ValueError) images that stand among members and among non-members, (n, channels,
+    side, side) each.
+    """
     both = set(map(bytes, members)) & set(map(bytes, nonmembers))
     if both:
         raise ValueError(
@@ -146,7 +148,9 @@ def _check_apart(members: NDArray[np.uint8], nonmembers: NDArray[np.uint8]) -> N
 
 
 def _generated(settings: ImageDefaults, learned: Labelled, count: int) -> Labelled:
-    """Images and labels drawn from a generator of D_G, of the settings or fitting their size."""
+    """``count`` images and labels drawn from a generator that learned D_G, ``learned``: that of the
+    settings, or a small network for up to 300 numbers of an image, a U-Net beyond.
+    """
     config = settings.generator
     if config is None and learned[0][0].size <= 300:
         config = FlowConfig(network="mlp", width=192)
@@ -160,7 +164,12 @@ def _generated(settings: ImageDefaults, learned: Labelled, count: int) -> Labell
 def _checked(
     name: str, images_and_labels: tuple[Any, Any], like: NDArray[np.uint8] | None = None
 ) -> Labelled:
-    """Checked images, uint8, and labels, int64; a ValueError for other shapes than ``like``'s."""
+    """Checked images, uint8, shape (n, channels, side, side), and labels, int64, shape (n,).
+
+    Raises:
+        ValueError: Other types or shapes, negative labels, or images of another size than ``like``;
+            the message begins with ``name``.
+    """
     images, labels = images_and_labels
     x, y = np.asarray(images), np.asarray(labels)
     if x.ndim != 4 or x.dtype != np.uint8 or x.shape[2] != x.shape[3] or len(x) < 2:

@@ -16,8 +16,8 @@ from paperlib.words.audits import panoramia_data as words
 if TYPE_CHECKING:
     from paperlib.generators.text import CopiedText
 
-_RARE = 1e-3
-_NOTABLE = 0.01
+_RARE = 1e-3  # p-value below which nearness to the training data is no chance
+_NOTABLE = 0.01  # share of copies, above that of chance, from which readers are warned
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,16 @@ class Copies:
 def copies(
     generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike, *, seed: int = 0
 ) -> Copies:
-    """Compare generated examples with training and held-out data, by distances of standardised
-    features; each of shape (n, ...), n its own.
+    """Compare generated examples with the generator's training data and with held-out real data, by
+    Euclidean distances of features over their standard deviations.
+
+    Args:
+        generated, trained_on, held_out: Examples, each of shape (n, ...), n its own. Of both kinds
+            of real data as many are compared as the smaller one has.
+        seed: Of that choice, and of coins where both are equally near.
 
     Raises:
-        ValueError: Examples of different shapes.
+        ValueError: Examples of different shapes, or none.
     """
     drawn = _rows("generated", generated)
     seen = _rows("trained_on", trained_on)
@@ -82,7 +87,7 @@ def near_duplicates(
     """Shares of generated and of held-out examples, each in [0, 1], that nearly repeat one of the
     training data; each of shape (n, ...), n its own.
     """
-    # They lie nearer to one than half of the median distance of held-out examples to the nearest.
+    # Nearly: within half of the median distance of held-out examples to their nearest one.
     drawn = _rows("generated", generated)
     seen = _rows("trained_on", trained_on)
     others = _rows("held_out", held_out)
@@ -94,7 +99,9 @@ def near_duplicates(
 
 
 def _rows(name: str, values: ArrayLike) -> FloatArray:
-    """Examples of any shape as rows of numbers, shape (n, d)."""
+    """Examples of any shape as rows of numbers, shape (n, d); a ValueError, which begins with
+    ``name``, where there is none.
+    """
     table: NDArray[Any] = np.asarray(values, dtype=np.float64)
     if table.ndim < 2 or not len(table):
         raise ValueError(f"{name}: expected shape (n, ...) with n of 1 or more, got {table.shape}")
@@ -102,13 +109,17 @@ def _rows(name: str, values: ArrayLike) -> FloatArray:
 
 
 def _nearest(drawn: FloatArray, real: FloatArray, scale: FloatArray) -> FloatArray:
-    """The distance of each drawn row to the nearest real one, features divided by ``scale``."""
+    """The Euclidean distance of each drawn row, (n, d), to the nearest real one, (k, d), features
+    divided by ``scale``, (d,); shape (n,).
+    """
     distances = NearestNeighbors(n_neighbors=1).fit(real / scale).kneighbors(drawn / scale)[0]
     return np.asarray(distances[:, 0], dtype=np.float64)
 
 
 def copied_members(generated: Sequence[Any], members: Sequence[Any]) -> tuple[str, ...]:
-    """A warning where more of the generated rows equal a member than members equal one another."""
+    """A warning where far more of the generated rows equal a member than members equal one another;
+    none elsewhere. Rows are such as can be compared and hashed, such as bytes.
+    """
     times = Counter(members)
     copied = sum(row in times for row in generated) / len(generated)
     repeated = sum(times[row] > 1 for row in members) / len(members)

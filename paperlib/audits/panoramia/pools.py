@@ -257,8 +257,11 @@ def pools_of(
 
 
 def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
-    """The pools of a configuration, which holds all they depend on but the code of the module
-    ``code``.
+    """The pools of a configuration, from the cache or, where it has none, from ``build``.
+
+    Args:
+        config: All that the pools depend on, but for code.
+        code: Name of the module whose code, with all it imports, they depend on as well.
     """
     settings = {"pools": dict(config), "code": code_tag(code)}
     arrays = pools_cache().get(settings, lambda: _arrays_of(build()))

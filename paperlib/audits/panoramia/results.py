@@ -102,15 +102,22 @@ class TargetScores:
         )
 
     def auc_gain(self, confidence: float) -> AucGain:
-        """What the model adds to the area under the curve, where the audit has a baseline."""
+        """What the model adds to the area under the curve, in an audit "panoramia", which alone has
+        a baseline; the interval holds with this confidence, in (0, 1).
+        """
         attack = MembershipScores.from_labels(self.attack, self.membership)
         baseline = MembershipScores.from_labels(self.baseline, self.membership)
         low, high = auc_difference_interval(attack, baseline, confidence=confidence)
         return AucGain(attack.auc(), baseline.auc(), low, high, confidence)
 
     def row(self, search: RecallSearch, confidence: float, **options: Any) -> dict[str, Any]:
-        """One row of the table of results; ``options`` are delta, gamma and known_c of
-        `audit_panoramia`.
+        """One row of the table of results: target, seed, audit, search, bounds in nats (NaN where
+        this audit has none), AUCs and m, the number of examples.
+
+        Args:
+            search: Over recall levels, as for `audit_panoramia`.
+            confidence: Of each bound, in (0, 1).
+            options: delta, gamma and known_c of `audit_panoramia`.
         """
         if self.audit == "panoramia":
             numbers = self._panoramia_numbers(search, confidence, **options)
@@ -129,7 +136,9 @@ class TargetScores:
     def _panoramia_numbers(
         self, search: RecallSearch, confidence: float, **options: Any
     ) -> dict[str, float]:
-        """Bounds with generated non-members and the baseline's AUC, bounds in nats."""
+        """The columns of the audit with generated non-members: bounds in nats, with eps NaN where c
+        is not known, and the baseline's AUC.
+        """
         result = self.panoramia(search, confidence, **options)
         return {
             "c_lb": result.c_lb,
@@ -145,7 +154,9 @@ class TargetScores:
     def _one_run_numbers(
         self, search: RecallSearch, confidence: float, delta: float
     ) -> dict[str, float]:
-        """The bound with real non-members and that of perfect guesses, nats; the rest is NaN."""
+        """The same columns of an audit with real non-members: eps and ceiling, that of perfect
+        guesses, in nats; the rest is NaN.
+        """
         perfect = replace(self, attack=self.membership.astype(np.float64))
         return {
             **dict.fromkeys(("c_lb", "c_plus_eps_lb", "eps_tilde", "baseline_auc"), np.nan),
@@ -163,8 +174,9 @@ class TargetScores:
     def one_run(
         self, search: RecallSearch, confidence: float, *, delta: float = 0.0
     ) -> OneRunResult:
-        """Result of the audit with real non-members: the game's claim, as it tossed the coins
-        itself.
+        """Result of the audit with real non-members, with the claim of a game that tossed its coins
+        itself: of "rm_rn" by guesses of members alone, of "o1" by pairs of counts of both guesses
+        from a grid.
         """
         scores = MembershipScores.from_labels(self.attack, self.membership)
         guess: Guess = "grid"

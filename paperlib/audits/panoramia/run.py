@@ -60,7 +60,9 @@ def _judged(
     audits: Sequence[AuditName],
     seed: int,
 ) -> list[TargetScores]:
-    """Scores of each target in the games of one seed: PANORAMIA's first, then target by target."""
+    """Scores of the targets ``names`` in the games of one seed: those of PANORAMIA for each target,
+    then, target by target, those of the audits with real non-members.
+    """
     by_name = {target.name: target for target in pools.targets}
     judged: list[TargetScores] = []
     if "panoramia" in audits:
@@ -80,7 +82,9 @@ def _nonmember_scores(
     audits: Sequence[AuditName],
     seed: int,
 ) -> dict[AuditName, Scores]:
-    """Scores of the games on real non-members that are asked for; none without non-members."""
+    """By audit, the scores of the games on real non-members that are asked for: "rm_rn", in which
+    attacks learn, and "o1", in which the target's loss is the score; none without non-members.
+    """
     games: dict[AuditName, Scores] = {}
     nonmembers = pools.nonmembers
     if nonmembers is None:
@@ -99,17 +103,21 @@ def _nonmember_scores(
 
 
 def _target_scores(target: Target, audit: AuditName, seed: int, game: Scores) -> TargetScores:
-    """The scores of one target in a game, beside the baseline's where there is one."""
+    """The scores of one target in a game, beside the baseline's, shape (m,), or none, shape
+    (0,).
+    """
     scores, membership = game
     baseline = scores.get(None, np.empty(0))
     return TargetScores(target, audit, seed, baseline, scores[target.name], membership)
 
 
 def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
-    """The baseline's bound c_lb and its AUC without a helper, with each, and with all: Tables 2 and
-    5.
+    """What the baseline shows without a helper, with each, and with all of them (PANORAMIA, Tables
+    2 and 5): one row for each of these, game and search, with the columns helper ("none", "all" or
+    a name), seed, search, c_lb (nats) and auc.
     """
     names = tuple(helper.name for helper in pools.helpers if not helper.placebo)
+    # By the name of a row, the helpers that the baseline sees.
     choices: dict[str, tuple[str, ...]] = {"none": (), **{name: (name,) for name in names}}
     if len(names) > 1:
         choices["all"] = names
@@ -133,8 +141,8 @@ def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
 def over_training_size(
     pools: Pools, config: AuditConfig, sizes: Sequence[int], *, targets: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """PANORAMIA's rows for attacks trained on fewer examples (Figures 2, 9 and 11), with
-    ``train``.
+    """PANORAMIA's rows of `TargetAudits.table` where attacks are trained on ``sizes`` examples
+    (Figures 2, 9 and 11), each an even number, which the column train holds.
     """
     tables: list[pd.DataFrame] = []
     for size in sizes:
@@ -215,14 +223,18 @@ def _inputs(pools: Pools, config: AuditConfig, names: Sequence[str], others: Poo
 def _split(
     inputs: Inputs, config: AuditConfig, seed: int, twins: bool = False, learned: int = 0
 ) -> GameSplit:
-    """The game of a seed, with the sizes of the settings."""
+    """The game of a seed, with the sizes of the settings; twins and learned are those of `Pools`. A
+    ValueError for pools too small.
+    """
     sizes = {"train": config.train, "validation": config.validation, "test": config.test}
     test_seed = config.seed if config.same_test else None
     return GameSplit(inputs, **sizes, seed=seed, test_seed=test_seed, twins=twins, learned=learned)
 
 
 def _play(inputs: Inputs, config: AuditConfig, seed: int, twins: bool, learned: int) -> Scores:
-    """One game: train all attacks, stop and choose on the validation part, judge once."""
+    """The scores of one game: all attacks are trained, stopped and chosen on the validation part,
+    and judged once; twins and learned are those of `Pools`.
+    """
     game = _split(inputs, config, seed, twins, learned)
     criterion = _Bound(config.searches[0], config.confidence)
     fit = partial(
@@ -233,7 +245,9 @@ def _play(inputs: Inputs, config: AuditConfig, seed: int, twins: bool, learned: 
 
 @dataclass(frozen=True)
 class _Bound:
-    """The bound itself; where bounds are equal (often 0 on few examples) the AUC decides."""
+    """What settings of attacks are chosen by: the bound c_lb itself, and where bounds are equal, as
+    often 0 on few examples, the AUC.
+    """
 
     search: RecallSearch
     confidence: float
@@ -246,5 +260,6 @@ class _Bound:
         return audit_panoramia(scores, scores, membership, **options).c_lb
 
     def __call__(self, scores: FloatArray, membership: Flags) -> float:
+        """The larger, the better an attack with these scores, both of shape (n,)."""
         auc = MembershipScores.from_labels(scores, membership).auc()
         return self.c_lb(scores, membership) + 1e-3 * auc

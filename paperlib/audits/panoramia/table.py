@@ -167,6 +167,7 @@ def bring_table(
     coder = RowCoder.fit(pd.concat([*real, drawn]).drop(columns=left_out))
 
     def view(rows: pd.DataFrame) -> FloatArray:
+        """What attacks see of rows: numbers, shape (n, d)."""
         return coder.numbers(rows.drop(columns=left_out))
 
     if learned is not None:
@@ -194,8 +195,8 @@ def bring_table(
 
 
 def _alike_rows(members: pd.DataFrame, nonmembers: pd.DataFrame, seed: int) -> tuple[str, ...]:
-    """The warning of rows of both sides, in random order, that share their side as rows of one unit
-    do; none elsewhere.
+    """A warning where rows that are near to each other are on one side, members or non-members,
+    more often than chance explains; none elsewhere. The seed puts rows into random order.
     """
     both = pd.concat([members, nonmembers], ignore_index=True)
     order = np.random.default_rng([seed, _PAIR_ORDER]).permutation(len(both))
@@ -205,7 +206,9 @@ def _alike_rows(members: pd.DataFrame, nonmembers: pd.DataFrame, seed: int) -> t
 def _one_row_of_each(
     unit: str, members: pd.DataFrame, nonmembers: pd.DataFrame | None, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """One row of each unit of both tables, drawn by the seed; a unit on both sides is refused."""
+    """Both tables with one row of each unit, drawn by the seed, and rows numbered from 0; None
+    where there are no non-members. A ValueError for a unit on both sides, or no such column.
+    """
     for table in (members, nonmembers):
         if table is not None and unit not in table:
             raise ValueError(
@@ -223,7 +226,9 @@ def _one_row_of_each(
 
 
 def _check_like(name: str, table: pd.DataFrame | None, members: pd.DataFrame) -> None:
-    """Refuse a table without the columns of the members, in their order, or with empty cells."""
+    """Refuse (ValueError) a table without the columns of the members, in their order, with other
+    kinds of cells, or with empty ones; None is no table.
+    """
     if table is None:
         return
     if list(table.columns) != list(members.columns):
@@ -235,7 +240,9 @@ def _check_like(name: str, table: pd.DataFrame | None, members: pd.DataFrame) ->
 
 
 def _name_warnings(columns: dict[str, NDArray[Any]]) -> list[str]:
-    """That a column names rows, which nothing learns."""
+    """A warning for each column, shape (n,) by its name, that names rows: nothing learns from
+    it.
+    """
     warnings: list[str] = []
     for name, values in columns.items():
         if is_name_like(values):
@@ -244,7 +251,9 @@ def _name_warnings(columns: dict[str, NDArray[Any]]) -> list[str]:
 
 
 def _hashes(table: pd.DataFrame) -> NDArray[Any]:
-    """One number for each row, the same for whole numbers and floats."""
+    """A hash of each row, shape (n,), equal for equal rows, be their numbers whole ones or
+    floats.
+    """
     columns = checked_columns("rows", table)
     rows = {
         name: values if values.dtype.kind == "U" else values.astype(float)
@@ -254,7 +263,9 @@ def _hashes(table: pd.DataFrame) -> NDArray[Any]:
 
 
 def _check_complete(name: str, table: pd.DataFrame) -> None:
-    """Every cell has a value, else a ValueError that names each column with its missing cells."""
+    """Refuse (ValueError) a table with missing cells; the message names it, and each column with
+    the number of its missing cells.
+    """
     missing = table.isna().sum()
     holes = [f"{column!r} ({count:,})" for column, count in missing[missing > 0].items()]
     if holes:

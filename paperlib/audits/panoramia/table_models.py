@@ -29,7 +29,9 @@ class RowEncoder:
 
     @classmethod
     def fit(cls, rows: pd.DataFrame, label: str, classes: tuple[str, ...]) -> "RowEncoder":
-        """Learn means, deviations and words from ``rows``."""
+        """Learn means, deviations and words from ``rows``, a table whose column ``label`` holds
+        some of ``classes``; a ValueError for fewer than two rows, or missing values.
+        """
         columns = {
             name: values
             for name, values in checked_columns("rows", rows).items()
@@ -77,7 +79,7 @@ class Learning:
     clip_norm: float = 1.0
 
     def plain(self, encoder: RowEncoder, epochs: int, seed: int) -> TrainingConfig:
-        """A model without DP."""
+        """How a model without DP is trained, on what ``encoder`` makes of rows."""
         return TrainingConfig(
             widths=(encoder.width, *self.hidden, len(encoder.classes)),
             epochs=epochs,
@@ -92,7 +94,7 @@ class Learning:
     ) -> TrainingConfig:
         """How a model on ``rows`` rows is trained by DP-SGD to ``epsilon``, nats, at ``delta``."""
         batch = min(self.dp_batch_size or rows, rows)
-        steps = self.dp_epochs * -(-rows // batch)
+        steps = self.dp_epochs * -(-rows // batch)  # an epoch rounded up to whole batches
         return replace(
             self.plain(encoder, self.dp_epochs, seed),
             batch_size=batch,
@@ -109,7 +111,9 @@ def train(
     *,
     progress: bool = False,
 ) -> MLPEnsemble:
-    """Models of ``configs`` on the same rows, in one call."""
+    """Train a model for each of ``configs`` on the same rows, in one call; a ValueError for a label
+    that the encoder does not know. ``progress`` shows a bar.
+    """
     x, y = encoder(rows)
     return fit_ensemble(configs, x, y, device="cpu", progress=progress)
 

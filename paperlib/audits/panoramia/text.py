@@ -172,11 +172,16 @@ def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
 def _trained_again(
     train_again: Callable[..., Any], texts: list[str], tokens: IntArray, seed: int
 ) -> Model:
+    """The user's model trained anew on texts, as a function of texts and tokens, which are left
+    out; a ValueError where it is no function.
+    """
     return of_text(check_model("train_again", train_again(texts, seed)))
 
 
 def _chunks(texts: Sequence[str], tokenizer: Any, settings: TextDefaults) -> IntArray:
-    """Different chunks of the texts, shape (n, tokens), in random order, without short ends."""
+    """Different chunks of the texts, as numbers of tokens, shape (n, tokens), in random order;
+    ends of texts that fill no chunk are left out.
+    """
     length = settings.tokens
     rows: list[list[int]] = []
     for tokens in tokenizer(list(texts), verbose=False)["input_ids"] if texts else ():
@@ -190,6 +195,7 @@ def _chunks(texts: Sequence[str], tokenizer: Any, settings: TextDefaults) -> Int
 
 
 def _batch(tokenizer: Any, chunks: IntArray) -> tuple[list[str], IntArray]:
+    """Chunks, shape (n, tokens), as a batch: their texts, and the numbers of their tokens."""
     return tokenizer.batch_decode(chunks), chunks
 
 
@@ -200,7 +206,11 @@ def _training(settings: TextDefaults, seed: int) -> ChunkTraining:
 def _helper(
     base: Any, settings: TextDefaults, texts: list[str], tokens: IntArray, seed: int
 ) -> Model:
-    """A model of chunks, of which a tenth, drawn at random, tells when to stop."""
+    """A model that starts from ``base`` and learns chunks, (n, length), of which a tenth, drawn at
+    random, tells when to stop; as a function from texts and chunks to losses, nats per token, (n,).
+
+    ``texts`` are not used: a batch of text holds both.
+    """
     chunks = tokens[np.random.default_rng(seed).permutation(len(tokens))]
     last = max(1, len(chunks) // 10)
     model = copy.deepcopy(base)
@@ -211,7 +221,7 @@ def _helper(
 
 
 def _letters(texts: list[str], tokens: IntArray) -> FloatArray:
-    """Counts of three letters in a row, in 64 bins."""
+    """Counts of three letters in a row, hashed to 64 bins, of each text, shape (n, 64)."""
     vectorizer = HashingVectorizer(
         analyzer="char", ngram_range=(3, 3), n_features=64, alternate_sign=False
     )
