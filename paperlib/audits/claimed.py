@@ -93,7 +93,9 @@ def curve_in_words(path: str | Path) -> str:
 
 
 def _read_pairs(path: str | Path) -> FloatArray:
-    """Epsilon and delta of each row of a table, shape (rows, 2)."""
+    """Epsilon (nats) and delta of each row of a table, shape (rows, 2); a ValueError for columns
+    that are missing, or hold no numbers.
+    """
     (frame,) = read_frames([str(path)])
     missing = [name for name in ("epsilon", "delta") if name not in frame.columns]
     if missing:
@@ -105,7 +107,9 @@ def _read_pairs(path: str | Path) -> FloatArray:
 
 
 def _call(text: str) -> tuple[str, list[str]]:
-    """The kind of a claim in words, such as gaussian, and what stands between its commas."""
+    """The kind of a claim in words, such as "gaussian", and the texts between its commas; a
+    ValueError for words of another form.
+    """
     call = _CALL.fullmatch(text)
     if call is None:
         raise ValueError(f"claimed: expected {_FORM}, got {text!r}")
@@ -165,7 +169,9 @@ def _gaussian(text: str, arguments: Sequence[str]) -> ClaimedCurve:
 
 
 def _named_numbers(text: str, arguments: Sequence[str]) -> dict[str, float]:
-    """The numbers of a claim in words, by their names."""
+    """The numbers of a claim in words, by their names, from arguments such as "sigma=2"; a
+    ValueError, which quotes the whole ``text``, for arguments of another form.
+    """
     numbers: dict[str, float] = {}
     for argument in arguments:
         name, equals, value = (word.strip() for word in argument.partition("="))
@@ -185,7 +191,9 @@ def _number(text: str) -> float | None:
 
 
 def _of_accountant(accountant: Any) -> ClaimedCurve:
-    """The curve of an accountant that has composed a training."""
+    """The curve of an accountant of ``dp_accounting`` that has composed a training, for adding or
+    removing a record.
+    """
     from paperlib.training.private.profile import accountant_points
 
     profile = profile_of_points(*accountant_points(accountant))

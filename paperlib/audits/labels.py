@@ -60,10 +60,11 @@ class LabelsResult(AuditResult):
 class _Pairs:
     """Records with two labels, one row each, and how many records there were in all."""
 
-    labels: IntArray
-    proxies: IntArray
-    leaning: FloatArray  # log of how much more the model holds the label for likely than the proxy
-    records: int
+    labels: IntArray  # (n,), of the n records whose two labels differ
+    proxies: IntArray  # (n,)
+    #: log of how much more the model holds the label for likely than the proxy, nats, (n,)
+    leaning: FloatArray
+    records: int  # also those whose two labels are equal
     classes: int
 
     def surest(self, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -206,7 +207,9 @@ def _pairs(
 
 
 def _chances(name: str, values: ArrayLike) -> FloatArray:
-    """Probabilities of classes, a row for each record."""
+    """Probabilities of classes, a row for each record, shape (n, classes); a ValueError, which
+    begins with ``name``, for other shapes, and rows that are no probabilities or do not sum to 1.
+    """
     chances = as_floats(name, values)
     if chances.ndim != 2 or chances.shape[1] < 2:
         raise ValueError(
@@ -220,7 +223,9 @@ def _chances(name: str, values: ArrayLike) -> FloatArray:
 
 
 def _classes(name: str, values: ArrayLike, chances: FloatArray) -> IntArray:
-    """Class numbers, one for each row of probabilities."""
+    """Class numbers, one for each row of ``chances``, shape (n, classes); a ValueError, which
+    begins with ``name``, for another count of them, and numbers that are no class.
+    """
     numbers, (rows, classes) = check_counts(name, values), chances.shape
     if numbers.shape != (rows,) or numbers.max(initial=0) >= classes:
         raise ValueError(f"{name}: expected {rows} class numbers from 0 to {classes - 1}")
@@ -228,8 +233,11 @@ def _classes(name: str, values: ArrayLike, chances: FloatArray) -> IntArray:
 
 
 def _agreement_warnings(pairs: _Pairs) -> tuple[str, ...]:
-    """A warning where the proxies equal the labels more seldom than two draws of any one law do,
-    which is one record in as many as there are classes at least.
+    """A warning where proxies equal labels in fewer records than chance explains if both are draws
+    of one law; none elsewhere.
+
+    Two draws of one law of k classes are equal with probability 1 / k at least, so that the count
+    is at least a binomial one.
     """
     equal = pairs.records - pairs.labels.size
     chance = float(bdtr(equal, pairs.records, 1 / pairs.classes))
@@ -239,16 +247,20 @@ def _agreement_warnings(pairs: _Pairs) -> tuple[str, ...]:
 
 
 def _class_warnings(pairs: _Pairs) -> tuple[str, ...]:
-    """A warning where a class is oftener the label or the proxy than one law gives; an error far
-    beyond.
+    """A warning where a class is the label much more often than the proxy, or less, among records
+    whose two labels differ: under one law both have the same chance. None elsewhere.
+
+    Raises:
+        ValueError: Counts of a class that are so uneven that it must be another law.
     """
-    sides: dict[int, tuple[int, int]] = {}
+    sides: dict[int, tuple[int, int]] = {}  # by class, how often label, and how often proxy
     for number in np.union1d(pairs.labels, pairs.proxies).tolist():
         as_label = int((pairs.labels == number).sum())
         sides[number] = as_label, int((pairs.proxies == number).sum())
     chances = {number: fair_coin_p_value(*side) for number, side in sides.items()}
     worst = min(chances, key=lambda number: (chances[number], number))
     counts = (worst, *sides[worst], chances[worst])
+    # Times the number of classes, since the worst of all is looked at (Bonferroni).
     if chances[worst] * len(sides) < IMPLAUSIBLE:
         sentence = words.uneven_class(*counts)
         raise ValueError(f"{sentence}; draw proxies from the law of the labels given the features")
@@ -322,6 +334,7 @@ def _after_gap(
         correct = int(right[:guesses].sum())
         gap_correct = int(right_unseen[:gap_guesses].sum())
         gap = max(0.0, float(logit(upper_rate(gap_correct, gap_guesses, level))))
+        # Of epsilon plus the gap: the bound of this count, and that of no wrong guess.
         together, most = one_run_epsilon([correct, guesses], guesses, confidence=1 - level).tolist()
         ceilings.append(max(0.0, most - gap))
         bounds.append(
@@ -349,8 +362,8 @@ def _after_gap(
 
 
 def _counts(guesses: int, unseen: int) -> list[tuple[int, int]]:
-    """Guesses on training records, all, a half, a quarter and so on, and as large a share of those
-    on unseen ones; a ValueError where there are none of either.
+    """Pairs of numbers of guesses, on training records and on unseen ones: all of both, a half, a
+    quarter and so on, while both have eight or more; a ValueError where there are none of either.
     """
     if min(guesses, unseen) == 0:
         raise ValueError(

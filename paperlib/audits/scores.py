@@ -444,7 +444,9 @@ def _check_followed(
     guess: Guess,
     design: Design,
 ) -> None:
-    """Refuse (ValueError) options other than planned, and coins of other scores."""
+    """Refuse (ValueError) options other than planned, and coins that are used with another design
+    or unit than theirs, or whose numbers of members and records are not those of the scores.
+    """
     check_loaded(coins, plan)
     if plan is not None:
         used = {
@@ -467,8 +469,9 @@ def _check_followed(
 def _main_result(
     scores: MembershipScores, *, guess: Guess, design: Design, seed: int, **options: Any
 ) -> OneRunResult:
-    """The main bound, with its limit of detection, other games where one was played, and the
-    refusals that need a look beyond it.
+    """The result of `audit_one_run` with these options, and what needs a look beyond it: refusals
+    of equal scores and of the other direction, a note on other games where one was played, and the
+    limit of detection, which is computed where it is asked for.
     """
     bound = partial(audit_one_run, scores, guess=guess, **options)
     result = bound(design=design, seed=seed)
@@ -487,7 +490,9 @@ def _main_result(
 
 
 def equal_scores(scores: MembershipScores) -> Refusal | None:
-    """A refusal where all scores are one value, but for scores that say right or wrong."""
+    """A refusal where all scores are one value; None elsewhere, and for scores of 0 or of 1 alone,
+    higher for members, which may say whether a guess was right.
+    """
     values = np.unique(scores.pooled()[0] + 0.0)  # no -0
     if values.size > 1 or (scores.higher_means_member and values[0] in (0, 1)):
         return None
@@ -495,7 +500,9 @@ def equal_scores(scores: MembershipScores) -> Refusal | None:
 
 
 def rounded(scores: MembershipScores) -> tuple[str, ...]:
-    """A warning where most of three or more different scores are one value."""
+    """A warning where more than half of the scores are one value, of three or more that there are:
+    they may have been rounded. None elsewhere.
+    """
     values, times = np.unique(scores.pooled()[0] + 0.0, return_counts=True)  # no -0
     if values.size <= 2 or 2 * times.max() <= len(scores):
         return ()
@@ -522,7 +529,9 @@ def _other_direction(
 
 
 def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bool) -> ScoreAudit:
-    """The audit with its result, or with the reason why these scores do not allow it."""
+    """The audit with the result of ``run`` or, where that raises a ValueError, with its message as
+    the reason why these scores do not allow it; a reversed direction is a reason, too.
+    """
     # It would look at both ends of the scores, and show what the other direction gives.
     if is_reversed:
         return replace(audit, refused=words.SETTLE_DIRECTION)

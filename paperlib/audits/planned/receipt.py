@@ -81,7 +81,9 @@ class Receipt:
         return replace(document, receipt=texts)
 
     def _ids(self, *, included: bool) -> list[str]:
-        """Ids of the records whose coin fell so, in the order of the coins."""
+        """Ids of the records that their coin included, or of the others, in the order of the
+        coins.
+        """
         coins = zip(self.coins.ids, self.coins.included.tolist(), strict=True)
         return [name for name, fell in coins if fell == included]
 
@@ -149,7 +151,11 @@ class CheckedReceipt:
 def check_receipt(
     report: "str | PathLike[str]", *, plan: str = "", coins: str = ""
 ) -> CheckedReceipt:
-    """As `verify_receipt`, but a page of another version whose numbers agree is no error.
+    """Compute a planned audit again from the receipt in its report, and compare the whole page, as
+    `verify_receipt` does; a page of another version whose numbers agree is no error here.
+
+    Guarantee:
+        That of `verify_receipt`, where ``other_version`` is "".
 
     Args:
         report: The HTML page of an audit with a sealed plan.
@@ -252,7 +258,9 @@ def _read_coins(text: str) -> Coins:
 
 
 def _computed(receipt: Receipt, name: str) -> Audits:
-    """The audits of a receipt; a ValueError, in visible letters, where it allows none."""
+    """The audits of the receipt of a page called ``name``; a ValueError, in visible letters, where
+    its coins and scores allow none.
+    """
     try:
         return receipt.audits()
     except ValueError as error:
@@ -282,7 +290,9 @@ def _hash_differences(published: Mapping[str, str], receipt: Receipt) -> list[st
 
 
 def _number_differences(page: str, audits: Audits) -> list[str]:
-    """A line for each fact of the block for programs, of any version, that is not as computed."""
+    """A line for the epsilon and for the plan of the page's block for programs where they are not
+    as computed here; both mean the same in every version.
+    """
     stated = parsed_result(block_of(page, RESULT_BLOCK) or "")
     if stated is None:
         return ["in the block for programs: it is not written as a report writes it"]
@@ -296,7 +306,9 @@ def _number_differences(page: str, audits: Audits) -> list[str]:
 
 
 def _other_version(words: ReportWords | None) -> str:
-    """That another version wrote a page, and what was compared."""
+    """The sentence that another version wrote a page, and what was compared; ``words`` is None
+    where the page does not name its version.
+    """
     wrote = "a version that it does not name (an earlier one, or a changed page)"
     if words is not None:
         wrote = words.versions

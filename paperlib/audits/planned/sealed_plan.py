@@ -276,7 +276,9 @@ def _shown(value: Any) -> str:
 
 
 def _checked(values: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Fields as a plan holds them; a ValueError with one line for each mistake."""
+    """Fields as a plan holds them, without empty ones; a ValueError, which begins with ``name``,
+    with one line for each mistake: fields that are unknown, missing or not allowed.
+    """
     filled = {str(key): value for key, value in values.items() if value not in (None, "")}
     names = _fields()
     allowed = f"; allowed are {', '.join(names)}"
@@ -295,7 +297,7 @@ def _checked(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _value(key: str, value: Any) -> Any:
-    """The value of a field; a ValueError where it is not allowed."""
+    """The value of the field ``key``, a number or a text; a ValueError where it is not allowed."""
     if key in _NUMBERS:
         return check_in(_NUMBERS[key], key, value)
     if not isinstance(value, str):

@@ -101,7 +101,9 @@ def _whole_path(path: "str | PathLike[str]") -> str:
 
 
 def _output(command: list[str], refusal: str, page: bytes = b"") -> str:
-    """What a program prints that is given ``page``; a ValueError where it is missing or fails."""
+    """What a program prints that is given ``page`` as its input; a ValueError where it is not
+    installed, takes more than 60 seconds or fails, then with ``refusal`` and the program's reason.
+    """
     program = shutil.which(command[0])
     if program is None:
         raise ValueError(_TO_INSTALL[command[0]])
