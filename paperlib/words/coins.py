@@ -16,7 +16,9 @@ class Sealed(Protocol):
 
 
 def one_example(coins: Coins) -> str:
-    """What one example is, for a claim; "" where it is a record of the data."""
+    """The sentence of a claim on what one example is, a unit or a canary with its copies; "" where
+    it is a record of the data.
+    """
     if not coins.copies:
         return unit_sentence(coins.unit) if coins.unit else ""
     canary = "One example is one canary, a record that was made for the audit"
@@ -46,7 +48,9 @@ def seed_warnings(coins: Coins) -> tuple[str, ...]:
 
 
 def sealed_assumptions(coins: Coins | None, plan: Sealed | None) -> tuple[str, ...]:
-    """What a result takes for granted of the coins and of the sealed plan that there are."""
+    """What a result takes for granted of the coins and of the sealed plan, a sentence for each that
+    there is; None is none.
+    """
     conditions: list[str] = []
     if coins is not None:
         conditions.append(membership_assumption(coins))

@@ -43,8 +43,9 @@ SCORE_DEPENDS = (
 
 
 def coin_assumption(design: str, *, examples: str = "audit") -> str:
-    """What an audit takes for granted of the coins of its design; ``examples`` says which of its
-    examples have them.
+    """What an audit takes for granted of the coins of its design: "randomized", "game" or "played".
+
+    ``examples`` says which of its examples have them, such as "evaluation".
     """
     return {
         "randomized": f"every {examples} example was included in training by its own fair coin, "
@@ -127,5 +128,5 @@ def other_games(spread: "GameSpread") -> str:
 
 
 def threshold_search(guess: Guess, search: str) -> str:
-    """How the guesses were made, and how their number was searched."""
+    """How the guesses were made, and how their number was searched, in the words of ``search``."""
     return f"{GUESSED[guess]}; threshold search: {search}"

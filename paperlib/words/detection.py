@@ -13,7 +13,9 @@ RANKED_FIRST_BY_MARGIN = f"{RANKED_FIRST}, with the largest margins"
 
 
 def sentence(limit: "DetectionLimit") -> str:
-    """What the audit would have seen, and what that does not cover."""
+    """What the audit would have seen, and what that does not cover; a limit without ``records`` is
+    that of an audit that would not have seen even a leak of all of them.
+    """
     leak = "a leak" if limit.epsilon == 0 else f"more than epsilon = {limit.epsilon:g}"
     if limit.records is None:
         return f"Had all {limit.of} {limit.exposed}, this audit would still not have shown {leak}."

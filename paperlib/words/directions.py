@@ -56,7 +56,10 @@ def refusals(*reversals: Reversal | None) -> tuple[Refusal, ...]:
 
 
 def refusals_of_runs(reversals: Sequence[Reversal | None]) -> tuple[Refusal, ...]:
-    """The same for each of several runs, in their order, whose number stands before it."""
+    """Why scores of several runs are no answer, or doubtful: one refusal for each reversed
+    direction, in the order of the runs, whose number, from 1, stands before it; None is no reversed
+    one.
+    """
     together: list[Refusal] = []
     for number, of_one in enumerate(reversals, 1):
         for refusal in refusals(of_one):
@@ -65,7 +68,7 @@ def refusals_of_runs(reversals: Sequence[Reversal | None]) -> tuple[Refusal, ...
 
 
 def _refusal(found: Reversal) -> Refusal:
-    """The refusal, or the doubt, because of one reversed direction."""
+    """The refusal, or the doubt, because of one direction that the AUC shows to be reversed."""
     auc = f"AUC {round_down(found.auc):.3f}"
     return reversal(
         f"{auc} is significantly below one half (p = {found.p_value:.2g})",

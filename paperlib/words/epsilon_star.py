@@ -21,7 +21,9 @@ def beside(epsilon: float) -> str:
 
 
 def headline(result: "EpsilonStarResult") -> str:
-    """The estimate on one line: the empirical one where the parametric one is not trusted."""
+    """The estimate, nats, on one line: the empirical one where the parametric one is not
+    trusted.
+    """
     if result.empirical is not None:
         return f"{result.empirical.headline}; {not_trusted(result.epsilon)}"
     text = f"Epsilon* ≈ {result.epsilon:.3f} ({result.method} estimate, δ = {result.delta:.3g}"
@@ -111,7 +113,9 @@ def assumptions(method: str, interval_method: str | None) -> tuple[str, ...]:
 
 
 def warnings(result: "EpsilonStarResult", *, clipped: bool) -> tuple[str, ...]:
-    """Problems of this very run; ``clipped`` if no threshold has rates within the range."""
+    """Problems of this very run: error rates that were ``clipped``, since no threshold has rates
+    within the range of the result, a rejected normal fit, and a value that lies far in the tail.
+    """
     texts: list[str] = []
     if clipped:
         texts.append(
@@ -128,6 +132,7 @@ def warnings(result: "EpsilonStarResult", *, clipped: bool) -> tuple[str, ...]:
                 "or too low."
             )
     fpr, fnr = result.false_positive_rate, result.false_negative_rate
+    # Losses beyond the threshold, in the thinner tail of each set; the fewer of both counts.
     expected = min(result.n_population * min(fpr, 1 - fpr), result.n_train * min(fnr, 1 - fnr))
     if result.epsilon > 0 and not clipped and expected < _FEW:
         texts.append(

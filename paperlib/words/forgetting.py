@@ -81,7 +81,7 @@ _STATES: dict[Forgotten, str] = {
 
 
 def headline(result: "ForgettingResult") -> str:
-    """The bound on one line, with its direction and the guesses behind it."""
+    """The bound, nats, on one line, with its direction and the guesses behind it."""
     return (
         f"ε ≥ {round_down(result.epsilon):.3f}, {_STATES[result.state]} (δ = {result.delta:g}, "
         f"confidence {result.confidence:g}; {result.correct} of {result.guesses} guesses right, "

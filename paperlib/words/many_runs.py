@@ -49,7 +49,7 @@ def assumptions(
 def clopper_pearson_claim(
     epsilon: float, delta: float, confidence: float, adjacency: Adjacency
 ) -> str:
-    """The sentence on a bound from intervals on both error rates."""
+    """The sentence on a bound on epsilon, nats, from intervals on both error rates."""
     return (
         f"Lower bound on the mechanism: with confidence {confidence:g}, training is not "
         f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under "
@@ -58,7 +58,9 @@ def clopper_pearson_claim(
 
 
 def bayesian_claim(epsilon: float, delta: float, confidence: float, adjacency: Adjacency) -> str:
-    """The sentence on a quantile of the posterior of epsilon."""
+    """The sentence on a quantile of the posterior of epsilon, nats; the posterior probability that
+    epsilon is at least that is ``confidence``.
+    """
     return (
         f"Lower bound on the mechanism, Bayesian: with posterior probability {confidence:g} "
         f"training is not (epsilon, {delta:g})-DP for any epsilon below "
@@ -69,7 +71,9 @@ def bayesian_claim(epsilon: float, delta: float, confidence: float, adjacency: A
 def gaussian_dp_claim(
     mu: float, epsilon: float, delta: float, confidence: float, adjacency: Adjacency
 ) -> str:
-    """The sentence on a bound on mu of Gaussian DP, and on its epsilon."""
+    """The sentence on a bound on mu of Gaussian DP, and on the epsilon, nats, that it has at
+    ``delta``.
+    """
     return (
         f"Lower bound on the mechanism: with confidence {confidence:g}, training is not mu-GDP "
         f"for any mu below {round_down(mu):.3f}; if its trade-off curve is Gaussian, it is not "
@@ -79,7 +83,7 @@ def gaussian_dp_claim(
 
 
 def clopper_pearson_headline(epsilon: float, delta: float, confidence: float) -> str:
-    """A bound from intervals on both error rates, on one line."""
+    """A bound on epsilon, nats, from intervals on both error rates, on one line."""
     return f"ε ≥ {round_down(epsilon):.3f} (δ = {delta:g}, confidence {confidence:g})"
 
 

@@ -25,7 +25,9 @@ def condition(known_c: float | None) -> str:
 
 
 def headline(result: "PanoramiaResult") -> str:
-    """The number on one line, with both bounds and what must be seen beside it."""
+    """The number, nats, on one line, with both bounds and what must be seen beside it: a bound on
+    epsilon where c is known, else a measurement.
+    """
     both_bounds = (
         f"c ≥ {round_down(result.c_lb):.3f}, c + ε ≥ {round_down(result.c_plus_epsilon_lb):.3f}"
     )
@@ -151,7 +153,12 @@ def assumptions(order: str, total: int, terms: "Terms") -> tuple[str, ...]:
 
 
 def warnings(tests: "tuple[RecallTest, RecallTest]", known_c: float | None) -> tuple[str, ...]:
-    """Problems of this very run: the baseline's test and the attack's, in this order."""
+    """Problems of this very run.
+
+    Args:
+        tests: The baseline's and the attack's, in this order.
+        known_c: The generator's c where it is known, nats; else None.
+    """
     baseline, attack = tests
     messages: list[str] = []
     if baseline.bound > baseline.ceiling / 2:
@@ -166,7 +173,7 @@ def warnings(tests: "tuple[RecallTest, RecallTest]", known_c: float | None) -> t
             f"known_c = {known_c:g} is refuted by the baseline, which shows c of at least "
             f"{round_down(baseline.bound):.3f}; so that no lower bound on epsilon follows"
         )
-    if attack.bound > 0.99 * attack.ceiling > 0:
+    if attack.bound > 0.99 * attack.ceiling > 0:  # as good as all that the test can show
         messages.append(
             f"c + epsilon sits at the ceiling {round_down(attack.ceiling):.3f} of a perfect attack "
             "at this size: it measures the size of the test"

@@ -19,8 +19,8 @@ def attack_name(*, is_perfect: bool) -> str:
 
 
 def headline(plan: "AuditPlan") -> str:
-    """What the audit could show on one line, and how many examples an epsilon needs where that
-    was asked.
+    """What the audit could show, nats, on one line; where an epsilon was aimed at, and
+    ``plan.target`` is no NaN, also how many examples it needs.
     """
     share = f"{100 * plan.power:g} % of audits"
     needed = f"ε = {plan.target:g} needs about {plan.total} examples (reached in {share}): "
@@ -37,7 +37,9 @@ def headline(plan: "AuditPlan") -> str:
 
 
 def claim(total: int, perfect: float, delta: float, confidence: float, guess: Guess) -> str:
-    """The most that an audit of ``total`` examples can show: ``perfect``, in nats."""
+    """The sentence on the most that an audit of ``total`` examples can show: ``perfect``, in
+    nats.
+    """
     return (
         f"An audit of {total} examples at delta = {delta:g} cannot show more than "
         f"epsilon = {round_up(perfect):.3f} at confidence {confidence:g}, however good the attack "

@@ -28,7 +28,7 @@ EVERY_CANDIDATE_HITS = (
 
 
 def headline(result: "RankAuditResult") -> str:
-    """The bound on one line, with the hits behind it."""
+    """The bound, nats, on one line, with the hits behind it."""
     return (
         f"ε ≥ {round_down(result.epsilon):.3f} (replacement, δ = {result.delta:g}, "
         f"confidence {result.confidence:g}, {result.correct} of {result.guesses} hits)"
@@ -128,7 +128,9 @@ def reversed_places(mean: float, *, is_refused: bool) -> Refusal:
 
 
 def delta_shows_nothing(cost: float, error: float) -> str:
-    """The warning that the price of delta is above the error, so that nothing can be shown."""
+    """The warning that nothing can be shown, since the price of delta, ``cost``, delta times the
+    mean set size, is above the error, 1 - confidence.
+    """
     return (
         f"δ times the mean set size is {cost:.3g}, more than 1 - confidence = {error:.3g}: Theorem "
         "2 shows nothing even for a perfect attack. Use smaller sets or delta_term='sharp'."

@@ -116,7 +116,9 @@ def audit_verdict(
     what: str = "model",
     refusals: Sequence[Refusal] = (),
 ) -> Verdict:
-    """The verdict on the main audit, whether it has a result or not."""
+    """The verdict on the main audit, whether it has a result or not; arguments as of
+    `plain_verdict`, and ValueErrors, too.
+    """
     if main.result is None:
         return Verdict(
             sentences=(
@@ -152,7 +154,9 @@ def _no_answer(refusal: Refusal, claimed_epsilon: float | None, what: str) -> Ve
 
 
 def _measured(result: AuditResult, claimed_epsilon: float | None) -> Verdict:
-    """The verdict on a number that is no lower bound."""
+    """The verdict on a number that is no lower bound, which judges no claimed epsilon (nats, None
+    for none).
+    """
     sentences = [
         "This audit measured how well an attack works. Its number is not a lower bound on epsilon "
         "and gives no guarantee, in either direction."
@@ -184,7 +188,9 @@ def _bounded(
     warnings: Sequence[str],
     what: str,
 ) -> Verdict:
-    """The verdict on a lower bound, with a claimed epsilon judged after its first sentence."""
+    """The verdict on a lower bound, ``epsilon`` in nats; a claimed one, None for none, is judged
+    after the first sentence. ``what`` was published, such as "model".
+    """
     judged, refuted = ([], None) if claimed_epsilon is None else _judge(result, claimed_epsilon)
     if result.design == MARKS:
         meaning = list(marks.meaning(result))
@@ -257,7 +263,9 @@ def _leak(result: AuditResult, epsilon: float, what: str) -> Iterator[str]:
 
 
 def _seen_guesses(result: AuditResult) -> str:
-    """The guesses behind the number, as the end of a sentence; "" where there are none."""
+    """The share of right guesses behind the number, as the end of a sentence; "" where there are
+    none.
+    """
     if not result.guesses or result.correct is None:
         return ""
     percent = round_down(100 * result.correct / result.guesses, 1)
@@ -314,8 +322,8 @@ def _readings(result: AuditResult, claimed: float) -> list[_Reading]:
     happens = f"{changed} replaced" if replaced else f"{changed} added or removed together"
 
     def reading(words: str, steps: int) -> _Reading:
-        """What the claim allows when so many records change together, ``steps`` of one record
-        each.
+        """The reading in ``words`` of a claim on one record, where the audit's records are
+        ``steps`` such changes apart, by group privacy.
         """
         # k steps of (epsilon, d)-DP are one of (k epsilon, (1 + e^epsilon + ... + e^((k - 1)
         # epsilon)) d).
@@ -338,7 +346,9 @@ def _readings(result: AuditResult, claimed: float) -> list[_Reading]:
 
 
 def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
-    """Sentences on a claimed epsilon, and whether each reading of it is refuted."""
+    """Sentences on a claimed epsilon, nats, one for each of its readings and one on what that does
+    not confirm; and whether every reading is refuted.
+    """
     epsilon = result.epsilon or 0.0
     evidence = "the audit proved no leak"
     if epsilon > 0:
@@ -358,7 +368,9 @@ def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
 
 
 def _why_not(result: AuditResult, allowed: float) -> str:
-    """Why a claimed epsilon that allows so much may be wrong though it was not refuted."""
+    """Why a claimed epsilon that allows so much, nats, where the audit looked, may be wrong though
+    it was not refuted.
+    """
     if result.most is None:
         return "a stronger attack may still refute the claim."
     if result.most <= allowed:
@@ -380,7 +392,15 @@ def _next_steps(
     refuted: bool | None,
     what: str,
 ) -> Iterator[str]:
-    """What to do after a lower bound, most urgent first."""
+    """What to do after a lower bound, a sentence for each step, most urgent first.
+
+    Args:
+        epsilon: The bound, nats.
+        warnings: Of the whole audit.
+        claimed: A claimed epsilon, nats; None for none.
+        refuted: Whether it is, in each reading; None where none was claimed.
+        what: What was published, such as "model".
+    """
     if warnings:
         yield _MIND
     if claimed is not None and result.delta == 0:
@@ -412,7 +432,9 @@ def _next_steps(
 def _steps_by_size(
     result: AuditResult, epsilon: float, claimed: float | None, what: str
 ) -> Iterator[str]:
-    """What a large, a small and no bound ask for."""
+    """What a large, a small and no bound ask for, a sentence for each step; arguments as of
+    `_next_steps`.
+    """
     most = result.most
     too_few = most is not None and (
         most < _LOW_CEILING or (claimed is not None and most <= claimed)

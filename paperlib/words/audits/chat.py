@@ -54,7 +54,7 @@ _LOOK = "look at what the model writes"
 
 
 def headline(result: "ChatResult") -> str:
-    """The number with adjacency, delta, confidence and hits."""
+    """The bound, nats, on one line, with adjacency, delta, confidence and hits."""
     return (
         f"ε ≥ {round_down(result.epsilon):.3f} (replacement, δ = {result.delta:g}, confidence "
         f"{result.confidence:g}, {result.hits} of {result.total} identifiers completed)"
@@ -67,7 +67,7 @@ def claim(model: str, epsilon: float, delta: float, confidence: float) -> str:
 
 
 def _refuted(model: str, epsilon: float, delta: float) -> str:
-    """Which values of epsilon the answers refute."""
+    """Which values of epsilon, nats, the answers of ``model`` refute, as the end of a claim."""
     if epsilon <= 0:
         return (
             f"these answers of {model} refute no ε ≥ 0 at δ = {delta:g} under replacement of one "

@@ -21,7 +21,9 @@ PURPOSE = (
 
 
 def headline(result: "CurveResult") -> str:
-    """The outcome on one line, with its p-value, the bound on mu and the refuted noise."""
+    """The outcome on one line, with its p-value, the bound on mu of Gaussian DP and, where there is
+    one, the share of the claimed noise from which on every noise is refuted.
+    """
     outcome = "refuted" if result.refuted else "not refuted"
     examples = f"{result.total} examples{_of_runs(result.runs)}"
     text = (
@@ -46,7 +48,9 @@ def _p_value(value: float) -> str:
 def claim(
     name: str, p_value: float, confidence: float, adjacency: Adjacency, *, refuted: bool
 ) -> str:
-    """The sentence that the test of a claimed curve supports."""
+    """The sentence that the test of a claimed curve, that of ``name``, supports; ``refuted`` is its
+    outcome at this confidence.
+    """
     neighbours = NEIGHBOURS[adjacency]
     if refuted:
         return (
@@ -62,7 +66,13 @@ def claim(
 
 
 def notes(mu: float, noise_share: float | None, confidence: float) -> tuple[str, ...]:
-    """The bound on mu and the refuted noise, each at the confidence by itself."""
+    """Sentences on further bounds, each at the confidence by itself.
+
+    Args:
+        mu: Lower bound on mu of Gaussian DP; 0 has no sentence.
+        noise_share: Share of the claimed noise from which on every noise is refuted; None for none.
+        confidence: In (0, 1).
+    """
     sentences: list[str] = []
     if mu > 0:
         sentences.append(
@@ -117,7 +127,13 @@ def learned_assumptions(design: Design) -> tuple[str, ...]:
 
 
 def runs_assumptions(design: Design, planned: int | None) -> tuple[str, ...]:
-    """Conditions of the test of a claimed curve on several runs."""
+    """Conditions of the test of a claimed curve on several runs.
+
+    Args:
+        design: How membership was decided in each run.
+        planned: Most examples of all runs, where they are audited one after the other; None where
+            all are looked at together.
+    """
     search = "guesses of all runs merged by their rank within each run"
     if planned is not None:
         search = "guesses of one run after the other, with one stake"
@@ -128,7 +144,9 @@ def runs_assumptions(design: Design, planned: int | None) -> tuple[str, ...]:
 
 
 def other_adjacency(name: str, design: str) -> str:
-    """Why a curve of adding or removing a record is not tested with a design."""
+    """Why the curve of ``name``, of adding or removing a record, is not tested with a design that
+    speaks of replacing one.
+    """
     return (
         f"claimed: {name} is a curve of adding or removing one record, and design={design!r} tests "
         "replacing one; give the curve of replacing one record (read_claimed_curve or "

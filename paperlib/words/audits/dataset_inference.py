@@ -16,7 +16,9 @@ _OF_FOLDS = "The folds' ranks are independent, which K-fold only approximates."
 
 
 def headline(result: "DatasetInference") -> str:
-    """Both p-values on one line."""
+    """The one-sided and the two-sided p-value on one line, with the numbers of identifiers and of
+    candidates.
+    """
     return (
         f"p {_shown(result.p_value)} one-sided, p {_shown(result.p_value_two_sided)} two-sided "
         f"({result.ranks.size} identifiers, {result.set_size} candidates each, {result.schedule})"

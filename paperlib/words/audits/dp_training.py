@@ -183,7 +183,7 @@ def unused_parameters(unused: Sequence[int], parameters: int) -> str:
 
 
 def _shortened(numbers: Sequence[int]) -> str:
-    """The first of many numbers of parameters, and how many follow."""
+    """Up to five numbers of parameters as text, and how many follow."""
     first = ", ".join(map(str, numbers[:5]))
     rest = len(numbers) - 5
     return f"number {first}" if rest <= 0 else f"number {first} and {rest} others"
@@ -192,7 +192,12 @@ def _shortened(numbers: Sequence[int]) -> str:
 def spends_more(
     *, noise: float, rate: float, steps: int, spent: float, delta: float, epsilon: float
 ) -> str:
-    """That the steps stated give a larger epsilon, ``spent``, than the one claimed, nats."""
+    """The message that the steps stated give a larger epsilon than the one that is claimed.
+
+    Args:
+        noise, rate, steps: Noise multiplier, sampling rate and number of steps, as stated.
+        spent, epsilon: The epsilon that they give at ``delta``, and the claimed one, nats.
+    """
     return (
         f"epsilon: noise multiplier {noise:g}, sampling rate {rate:g} and {steps} "
         f"steps give epsilon {spent:.3g} at delta {delta:g}, not {epsilon:g}"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def headline(result: "FeaturesResult") -> str:
-    """The bound on one line, with its guesses and those of the learned order."""
+    """The bound, nats, on one line, with its guesses and those of the learned order."""
     return (
         f"ε ≥ {round_down(result.epsilon):.3f} (δ = {result.delta:g}, confidence "
         f"{result.confidence:g}; {result.correct} of {result.guesses} guesses right, "
@@ -18,7 +18,9 @@ def headline(result: "FeaturesResult") -> str:
 
 
 def learned_order(search: str) -> str:
-    """What the order of guesses may depend on, and how their number was searched."""
+    """What the order of guesses may depend on, and how their number was searched, in the words of
+    ``search``.
+    """
     return (
         "which example is guessed next, and which is only looked at, depends on nothing but "
         f"the features and the coins revealed before it; threshold search: {search}"

@@ -75,7 +75,9 @@ MEASURED_PURPOSE = (
 
 
 def headline(result: "LabelsResult") -> str:
-    """The number on one line: epsilon, or epsilon plus the gap of the proxies."""
+    """The number, nats, on one line: epsilon, or epsilon plus the gap of the proxies where that was
+    not measured.
+    """
     counts = (
         f"(δ = {result.delta:g}, confidence {result.confidence:g}; {result.correct} of "
         f"{result.guesses} guesses right, {result.total} examples)"
@@ -100,8 +102,11 @@ def claim_with_gap(epsilon_plus_gap: float, result: "AuditResult") -> str:
 
 
 def seldom_equal(equal: int, records: int, chance: float) -> str:
-    """The warning that so few proxies equal the label as one law gives with this probability at
-    most.
+    """The warning that proxies equal the label in few records.
+
+    Args:
+        equal: How many of ``records`` do.
+        chance: Probability, at most, of so few if both are of one law.
     """
     return (
         f"proxies: {equal} of {records} equal the label, so few by chance {chance:.2g} at most: "
@@ -110,8 +115,13 @@ def seldom_equal(equal: int, records: int, chance: float) -> str:
 
 
 def uneven_class(number: int, as_label: int, as_proxy: int, chance: float) -> str:
-    """That a class is the label and the proxy in so many records, as one law gives with this
-    probability; the beginning of a warning or an error.
+    """The beginning of a warning or an error about a class that is the label much more often than
+    the proxy, or less.
+
+    Args:
+        number: Of the class.
+        as_label, as_proxy: Records in which it is the label, and the proxy.
+        chance: Probability of counts as uneven if both are of one law.
     """
     return (
         f"proxies: class {number} is the label in {as_label} records and the proxy in {as_proxy}, "
@@ -120,5 +130,7 @@ def uneven_class(number: int, as_label: int, as_proxy: int, chance: float) -> st
 
 
 def uneven_class_warning(number: int, as_label: int, as_proxy: int, chance: float) -> str:
-    """The warning about such a class."""
+    """The warning about a class that is the label much more often than the proxy, or less;
+    arguments as of `uneven_class`.
+    """
     return f"{uneven_class(number, as_label, as_proxy, chance)}: another law looks like a leak"

@@ -58,7 +58,9 @@ def copies_claim(copies: int) -> str:
 
 
 def equal_scores(equal: int, count: int) -> str:
-    """The refusal where ``equal`` of ``count`` identifiers have the score of their alternatives."""
+    """The sentence of a refusal where ``equal`` of ``count`` identifiers have the score of all
+    their alternatives.
+    """
     return (
         f"{equal} of {count} identifiers have the score of all their alternatives, {SAYS_NOTHING}"
     )

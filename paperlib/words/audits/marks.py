@@ -50,7 +50,7 @@ def p_text(p_value: float) -> str:
 
 
 def headline(result: "MarksResult") -> str:
-    """Both numbers on one line."""
+    """The p-value and the bound on epsilon, nats, on one line, with whether use is shown."""
     state = "texts were used" if result.used else "no use shown"
     return (
         f"{state}: p ≤ {p_text(result.p_value)}; ε ≥ {round_down(result.epsilon):.3f} "
@@ -60,7 +60,9 @@ def headline(result: "MarksResult") -> str:
 
 
 def claim(p_value: float, used: bool, epsilon: float, delta: float, confidence: float) -> str:
-    """The sentences that the p-value and the bound, nats, support."""
+    """The sentences that the p-value and the bound, nats, support; ``used`` says whether use is
+    shown with an error of 1 - confidence.
+    """
     chance = (
         "If the texts had not been used, published versions would fit as well as here with "
         f"probability at most {p_text(p_value)}"

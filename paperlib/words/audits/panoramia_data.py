@@ -56,6 +56,7 @@ def null_outcome(check: "NullCheck", limit: float) -> str:
     if check.games < 2:
         return "null not checked enough: one game"
     mean = round(check.mean, 2) + 0.0  # no minus before a zero
+    # Away from the middle, so that the interval shown holds the whole one.
     low = round_down(check.low, 2)
     high = ceil(100 * check.high) / 100
     interval = f"null: {mean:.2f} [{low:.2f}, {high:.2f}]"

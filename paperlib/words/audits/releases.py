@@ -85,7 +85,9 @@ def respelled(name: object, gained: int, released: int) -> str:
 
 
 def left_out(name: object, shared: int) -> str:
-    """The note that a column of a key is left out, of which the release shares so many values."""
+    """The note that a column of keys is left out; ``shared`` records have a value that the release
+    has as well.
+    """
     common = "the release shares none with the records"
     if shared:
         common = (
@@ -136,7 +138,9 @@ def read_in_several_ways(column: str, forms: Sequence[str]) -> str:
 
 
 def written_otherwise(name: object, released: object, record: object) -> str:
-    """The warning that hardly a released value of a column is written like those of the records."""
+    """The warning that hardly a released value of the column ``name`` is written like those of the
+    records; ``released`` and ``record`` are an example of each.
+    """
     return (
         f"release: column {name!r}: hardly any released value, such as {str(released)[:40]!r}, is "
         f"written like those of the records, such as {str(record)[:40]!r}, so that a leak would be "

@@ -65,7 +65,9 @@ def facts_of(
     refuted: bool | None,
     is_described: bool,
 ) -> AuditFacts:
-    """The facts of one or more audits, the main one first; the others are those of `AuditFacts`."""
+    """The facts of one or more audits, the main one first; other arguments are the fields of
+    `AuditFacts` with these names.
+    """
     main = audits[0]
     whole = AuditFacts(
         what=what,

@@ -301,7 +301,7 @@ def _level(facts: AuditFacts) -> str:
 
 
 def _ceiling(facts: AuditFacts) -> str:
-    """The most that so many records could have shown, as a clause."""
+    """The most, nats, that so many records could have shown, as a clause."""
     if facts.most is None or not math.isfinite(facts.most):
         return "how much could have been found is not known"
     return f"so many records could show epsilon up to {round_up(facts.most):.3f}"

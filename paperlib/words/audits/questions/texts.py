@@ -105,7 +105,9 @@ def question_text(name: str) -> QuestionText:
 
 
 def question_rows(name: Questions, facts: AuditFacts) -> tuple[QuestionRow, ...]:
-    """One row for each question of the text, in the order of the text."""
+    """One row for each question of the text ``name``, in the order of the text, with what an audit
+    of these facts shows of it; `NOTHING` stands where nothing is missing.
+    """
     rows: list[QuestionRow] = []
     for question in question_text(name).questions:
         shown = RULES[question.rule](facts)
