@@ -21,7 +21,9 @@ refused for its direction.
 # In a test by permutations, the membership at hand among them: enough that the level of a refusal
 # can be reached.
 _MEMBERSHIPS = 4_000
-_GROUPS = 128
+_GROUPS = 128  # of neighbouring scores, at most, among which memberships are permuted
+_FEW = 50  # members, or non-members, below which normal theory is not relied upon
+_MOST_TIED = 0.05  # share of the scores that may be one value for normal theory
 
 
 def check_scores(name: str, scores: object, *others: object) -> MembershipScores:
@@ -64,6 +66,10 @@ def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Reversal 
     of one side, or where a score is held by more than 5 % of all, normal theory is confirmed by
     permutations, which keep the levels for any scores.
 
+    Args:
+        scores: Of members and non-members, in either direction.
+        tests: How many such tests share the level, 1 or more.
+
     Source:
         Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section
         1.4.
@@ -77,6 +83,7 @@ def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Reversal 
     members, nonmembers, total = scores.member.size, scores.nonmember.size, len(scores)
     ties = np.unique(scores.pooled()[0], return_counts=True)[1].astype(float)
     tied = float((ties**3 - ties).sum()) / (total * (total - 1))
+    # The number of pairs that members win is normal, but for continuity (1/2), with this variance.
     pairs = float(members * nonmembers)
     variance = pairs / 12 * (total + 1 - tied)
     p_value = 1.0
@@ -101,7 +108,7 @@ def _permuted_chance(scores: MembershipScores, tests: int) -> float:
     # Equal scores form a group; groups are numbered from the lowest score on.
     _, group_of, sizes = np.unique(values, return_inverse=True, return_counts=True)
     fewer = min(members, total - members)
-    if fewer >= 50 and sizes.max() <= 0.05 * total:
+    if fewer >= _FEW and sizes.max() <= _MOST_TIED * total:
         return 0.0
     if sizes.size > _GROUPS:
         group_of, sizes = _joined_groups(group_of, sizes)
@@ -122,6 +129,13 @@ def _joined_groups(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """At most `_GROUPS` groups of about equal size, neighbours joined: this costs a little power,
     and permutations of many scores take no longer than those of few.
+
+    Args:
+        group_of: Number of each score's group, from the lowest scores on, shape (n,).
+        sizes: Scores of each group, shape (groups,).
+
+    Returns:
+        The same of the joined groups.
     """
     scores_below = np.cumsum(sizes) - sizes
     share_of_all = scores_below * _GROUPS // sizes.sum()

@@ -204,7 +204,7 @@ class ScoreAudit:
 
     def with_claim(self, sentence: str, *assumptions: str, **facts: Any) -> "ScoreAudit":
         """The audit with one more sentence in its claim, further assumptions, and the facts that
-        they say, by the names of the fields of `AuditResult`.
+        they say, by the names of the fields of `AuditResult`; a refused audit stays as it is.
         """
         if self.result is None:
             return self
@@ -225,7 +225,9 @@ class ScoreAudit:
 
 
 def json_ready(value: Any) -> Any:
-    """Turn numpy values, tuples, mappings and dataclasses into what ``json.dumps`` takes."""
+    """Turn numpy values, tuples, mappings and dataclasses, also within each other, into what
+    ``json.dumps`` takes: lists, dictionaries by text, and NaN and infinities as text.
+    """
     if isinstance(value, Mapping):
         return {str(key): json_ready(item) for key, item in cast(Mapping[Any, Any], value).items()}
     if isinstance(value, np.ndarray | tuple | list):

@@ -56,8 +56,9 @@ from paperlib.words.one_run import OF_ALL_RUNS, runs_assumptions, runs_condition
 _FEWEST = 20  # different values of which two runs do not have the same by chance
 _LAST_DIGITS = 1e-5  # share of the range of scores within which two are one with fewer digits
 _NEAR = 0.05  # chance of counts so close together, below which they are remarked upon
-_SHARES = tuple(2.0**-halving for halving in range(6))
-_SIDES: dict[Guess, int] = {"both": 2, "members": 1, "nonmembers": 1}
+_COMMON = 0.8  # of the changes of side of each run, above which two runs are taken for one
+_SHARES = tuple(2.0**-halving for halving in range(6))  # of a run's examples: 1, 1/2, ... 1/32
+_SIDES: dict[Guess, int] = {"both": 2, "members": 1, "nonmembers": 1}  # that are guessed
 _SIMULATED = 10_000  # examples up to which the limit of detection takes seconds
 _AT_A_TIME = 500_000  # examples of the audits that are simulated side by side
 _POWER = 0.8  # of this limit
@@ -116,8 +117,12 @@ def combine_runs(
             showed.
         ids: Names of the records of each run. A record in two runs is refused, since
             one coin would count twice; "" is no name.
-        guess: As in `audit_one_run`, of the runs together; with ``planned`` several are searched.
-        delta, confidence, design, seed: As in `audit_one_run`; run i plays a game with seed + i.
+        delta: Of (epsilon, delta)-DP, in [0, 1).
+        confidence: In (0, 1).
+        guess: Which sides are guessed in the runs together, as in `audit_one_run`; with ``planned``
+            several are searched.
+        design: How membership was decided, as in `audit_one_run`.
+        seed: Run i plays a game with seed + i.
 
     Raises:
         ValueError: No run, a record or scores in two runs, counts that fair coins would not give,
@@ -180,7 +185,9 @@ def combine_runs(
 
 
 def check_planned(planned: int, total: int) -> int:
-    """The number of planned examples; a ValueError where the runs hold more."""
+    """The number of planned examples as an int; a ValueError where it is no whole number of 1 or
+    more, or the runs hold more examples, ``total``.
+    """
     checked = int(check_counts("planned", planned, minimum=1))
     if total > checked:
         raise ValueError(
@@ -192,7 +199,9 @@ def check_planned(planned: int, total: int) -> int:
 
 
 def doubtful_runs(sizes: Sequence[tuple[int, int]], design: Design) -> list[str]:
-    """Warnings of runs whose numbers of members and non-members fair coins seldom give."""
+    """Warnings of runs whose numbers of members and non-members, ``sizes``, fair coins seldom
+    give; each begins with the number of its run.
+    """
     messages: list[str] = []
     for number, (members, nonmembers) in enumerate(sizes, 1):
         # Of many runs one is uneven by chance.
@@ -221,11 +230,17 @@ def limit_of_runs(
     *,
     simulations: int = 100,
 ) -> DetectionLimit:
-    """How few exposed records of all runs `search_runs` would have shown; as
-    `limit_of_detection`.
+    """How few exposed records of all runs `search_runs` would have shown.
 
-    ``runs`` are scores of one game each, ``hypothesis`` and ``guess`` those of the search, and
-    ``simulations`` is how many audits are simulated for each number of exposed records.
+    Audits are simulated on the order of the scores in each run, with new coins, so that no record
+    leaks, and then some records are exposed: they stand above all others (with "nonmembers":
+    below). Fewer than the number returned are shown in less than 80 % of them.
+
+    Args:
+        runs: Scores of one game each.
+        planned: Most examples of all runs, where they are read one by one; None otherwise.
+        hypothesis, guess: Those of the search.
+        simulations: Audits simulated for each number of exposed records, 1 or more.
     """
     sign = -1 if guess == "nonmembers" else 1
     values = [np.sort(sign * run.oriented().pooled()[0])[::-1] for run in runs]
@@ -235,6 +250,7 @@ def limit_of_runs(
         test = AnytimeCounts(hypothesis.error, total * hypothesis.delta, 2, total)
 
     def is_leak(audit: list[MembershipScores]) -> bool:
+        """Whether the search shows more than an epsilon of 0 in the runs of one audit."""
         return search_runs(audit, planned, hypothesis, guess=guess).epsilon > 0
 
     audits = SimulatedRuns(values, sign, is_leak, test)
@@ -252,13 +268,14 @@ def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:
     >>> rank_scores([MembershipScores([3, 2], [2])]).member
     array([0.83333333, 0.33333333])
     """
-    sides: list[list[Any]] = [[], []]
+    sides: list[list[Any]] = [[], []]  # members, non-members; an array for each run
     for number, run in enumerate(runs):
-        _, value, times = np.unique(
+        # The number of each example's score among the different ones, and examples of each score.
+        _, score_of, times = np.unique(
             run.oriented().pooled()[0], return_inverse=True, return_counts=True
         )
-        above = ranks_in_run(np.cumsum(times), times, number, len(runs))
-        members, nonmembers = np.split(above[value] / len(run), [run.member.size])
+        ranks = ranks_in_run(np.cumsum(times), times, number, len(runs))
+        members, nonmembers = np.split(ranks[score_of] / len(run), [run.member.size])
         sides[0].append(members)
         sides[1].append(nonmembers)
     return MembershipScores(*map(np.concatenate, sides))
@@ -267,7 +284,11 @@ def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:
 def check_apart(
     runs: Sequence[MembershipScores], ids: Sequence[Sequence[Any]] | None, design: Design
 ) -> tuple[str, ...]:
-    """Refuse runs that hold the same scores or records; warnings of what looks like one split."""
+    """Refuse (ValueError) runs that hold the same scores or records; else warnings of ties, and of
+    what looks like one split of the records.
+
+    ``ids`` are the names of the records of each run; None for no names.
+    """
     if isinstance(runs, MembershipScores) or not len(runs):
         raise ValueError("runs: expected a list with the MembershipScores of each run")
     for number, run in enumerate(runs, 1):
@@ -279,13 +300,17 @@ def check_apart(
     ties = tie_warnings(find_ties("runs", np.concatenate(members), np.concatenate(nonmembers)))
     if not _same_sizes(runs):
         return ties if named else (*ties, *_near_counts(runs))
+    # Runs of equal sizes look like one split of the records; names of records tell otherwise,
+    # but for three runs or more whose coins were tossed before training.
     if named and (design != "randomized" or len(runs) == 2):
         return ties
     return (*ties, one_run.MAYBE_ONE_SPLIT)
 
 
 def _check_scores_apart(runs: Sequence[MembershipScores]) -> None:
-    """Refuse (ValueError) two runs with the same scores, or with the same order of the sides."""
+    """Refuse (ValueError) two runs with the same scores, also in another unit or with fewer digits,
+    or with the same order of members and non-members.
+    """
     ordered = [_in_order(run) for run in runs]
     for (i, first), (j, second) in combinations(enumerate(ordered, 1), 2):
         is_copy = _same_values(first.values, second.values) or _same_in_another_unit(first, second)
@@ -299,12 +324,14 @@ def _check_scores_apart(runs: Sequence[MembershipScores]) -> None:
 def _check_records_apart(
     runs: Sequence[MembershipScores], ids: Sequence[Sequence[Any]] | None, design: Design
 ) -> bool:
-    """Refuse (ValueError) a record in two runs; whether any record has a name."""
+    """Refuse (ValueError) a record in two runs; else whether any record has a name, where "" is
+    none.
+    """
     if ids is None:
         return False
     if [*map(len, ids)] != [*map(len, runs)]:
         raise ValueError("ids: expected one name for each example of each run")
-    runs_of: Counter[Any] = Counter()
+    runs_of: Counter[Any] = Counter()  # number of runs that each name stands in
     for names in ids:
         runs_of.update({*names} - {""})
     shared = sorted(str(name) for name, count in runs_of.items() if count > 1)
@@ -369,7 +396,9 @@ def _same_in_another_unit(first: _Ordered, second: _Ordered) -> bool:
 
 
 def _shares_of_range(values: FloatArray) -> FloatArray:
-    """Where each score lies between the lowest, 0, and the highest, 1."""
+    """Where each score lies between the lowest finite one, 0, and the highest, 1, same shape;
+    scores without a spread as they are.
+    """
     finite = values[np.isfinite(values)]
     if not finite.size:
         return values
@@ -381,13 +410,13 @@ def _shares_of_range(values: FloatArray) -> FloatArray:
 
 
 def _most_common(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> bool:
-    """Whether two runs change sides at the same places, but for a few of many; runs of two sizes in
-    most stretches.
+    """Whether two runs change sides at the same positions, but for a few of many; runs of two sizes
+    in most stretches. Flags are whether the side changes from an example to the next in rank.
     """
     if first.size != second.size:
         return share_stretches(first, second)
     common = (first & second).sum()
-    return bool(common >= max(_FEWEST, 0.8 * first.sum(), 0.8 * second.sum()))
+    return bool(common >= max(_FEWEST, _COMMON * first.sum(), _COMMON * second.sum()))
 
 
 def game_of_run(number: int, run: MembershipScores, design: Design, seed: int) -> MembershipScores:
@@ -410,8 +439,15 @@ def search_runs(
     guess: Guess = "adaptive",
     seed: int = 0,
 ) -> ThresholdBound:
-    """The search of `combine_runs` alone, its arguments checked: the best bound (nats) with the
-    words of its search. ``seed`` breaks ties.
+    """The best bound of all runs, nats, with the words of its search.
+
+    Args:
+        runs: Scores of one game each.
+        planned: Most examples of all runs that may ever come, where they are read one by one; None
+            merges them.
+        hypothesis: Delta of DP, and the error of the whole search.
+        guess: Which sides are guessed where runs are merged; else all of `ENDS` are.
+        seed: Of halves, which no search of runs draws.
     """
     if planned is None:
         best = search_thresholds(rank_scores(runs), guess, None, hypothesis, seed=seed)
@@ -423,8 +459,8 @@ def search_runs(
 
 
 def paths_in_turn(runs: Sequence[MembershipScores], planned: int) -> list[tuple[GuessPath, int]]:
-    """For each of `ENDS` the path through each run up to a share, then the next, and its number of
-    sides.
+    """For each of `ENDS`, the path that goes through each run up to a share of its examples and
+    then on to the next, and the number of sides that are guessed on it, 1 or 2.
     """
     # The total of all paths is the planned one, whatever was read so far: failures at delta above 0
     # are budgeted for all runs that may come, so that the bounds after each run hold together.
@@ -438,7 +474,7 @@ def paths_in_turn(runs: Sequence[MembershipScores], planned: int) -> list[tuple[
 
 def _until(path: GuessPath, share: float) -> GuessPath:
     """The path up to the first stopping point with at least a ``share`` of its examples."""
-    reached = np.searchsorted(path.guesses, share * path.total) + 1
+    reached = np.searchsorted(path.guesses, share * path.total) + 1  # stopping points that are kept
     return path.at(np.arange(min(reached, path.guesses.size)))
 
 

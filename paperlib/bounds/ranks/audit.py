@@ -27,8 +27,9 @@ from paperlib.core.results import AuditResult
 from paperlib.words import ranks as words
 
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
-_STEP = 0.25  # nats between two budgets of failures
-_TOLERANCE = 1e-9
+_STEP = 0.25  # nats; width of a range of epsilon that one budget of failures serves
+_TOLERANCE = 1e-9  # nats
+_GRID = 65  # epsilons at which a search is begun where the p-value may fall and rise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,6 +88,8 @@ def audit_ranks(
         set_sizes: Candidates per set with the true one, scalar or shape (m,), at least 2.
         top: Places that count as a hit, scalar or shape (m,), at most the set size; fixed in
             advance.
+        delta: Of (epsilon, delta)-DP, in [0, 1).
+        confidence: In (0, 1).
         bound: "tight" (ours) or "paper" (Theorem 1); they agree at top = 1.
         delta_term: "published", or "sharp" (ours; tight bound, no margins), which does not grow
             with the set size: the exact worst case for sets of one size and top, a martingale bound
@@ -208,20 +211,26 @@ def _fixed(
         pure = _largest_refuted(lambda e: p_value(correct, sets, e, 0.0, delta_term), level)
         # The martingale cost is worst at small epsilon, where coins vary little: there it may
         # refute nothing, though it refutes a larger epsilon and with it all smaller ones. The start
-        # is the largest of a grid.
-        start = next((e for e in np.linspace(pure, 0.0, 65).tolist() if judged(e) <= level), 0.0)
+        # is the largest of a grid up to what is refuted at delta = 0.
+        grid = np.linspace(pure, 0.0, _GRID).tolist()
+        start = next((e for e in grid if judged(e) <= level), 0.0)
     return _largest_refuted(judged, level, start)
 
 
 def _search(
     hits: IntArray, margins: FloatArray, sets: CandidateSets, delta: float, confidence: float
 ) -> tuple[float, int, int]:
-    """The bound, the guesses where it is reached and the hits among them, guessing from the surest
-    set on.
+    """The bound, nats, the guesses where it is reached and the hits among them, guessing from the
+    surest set on.
+
+    Args:
+        hits: 1 where the true value is among the guessed ones, else 0, shape (m,).
+        margins: Confidence of the attack in each set, shape (m,).
     """
-    # On each step failures are budgeted at its lower end, where they are most, so that the test
-    # there has one level and one number of hits given up; the first epsilon that is not refuted
-    # ends the search.
+    # Epsilon rises in steps. On each of them failures, hits that delta pays for, are budgeted at
+    # its lower end, where they are most, so that the test there has one level and one number of
+    # hits given up. A step that is refuted as a whole, up to its end, leads to the next; the first
+    # epsilon that is not refuted ends the search.
     search, error, bound = _MarginSearch(hits, margins, sets), 1.0 - confidence, 0.0
     step = _STEP if delta > 0 else _LARGEST
     while bound < _LARGEST:
@@ -246,6 +255,7 @@ class _MarginSearch:
     # every set by one offset: a hit and a miss differ by it whatever the size, so giving up f hits
     # costs f offsets.
     def __init__(self, hits: IntArray, margins: FloatArray, sets: CandidateSets) -> None:
+        """Take whether each set is a hit, 1 or 0, and its margin, both of shape (m,)."""
         order = np.argsort(-margins, kind="stable")
         hits_so_far = np.cumsum(hits[order], dtype=np.int64)
         last_rows = _last_rows_of_ties(margins[order])
@@ -254,12 +264,12 @@ class _MarginSearch:
             np.cumsum(sets.kind[order] == kind)[last_rows] for kind in range(sets.sizes.size)
         ]
         self._sets = sets
-        self._stops = last_rows + 1
+        self._stops = last_rows + 1  # guesses up to each stop
         self._hits = hits_so_far[last_rows]
-        self._seen = np.stack(guesses_by_kind, axis=1).astype(float)
-        # An alternative nearer than 3 / sqrt(m) nats gathers no evidence from m sets.
+        self._seen = np.stack(guesses_by_kind, axis=1).astype(float)  # guesses, (stops, kinds)
+        # The alternatives, nats. One nearer than 3 / sqrt(m) gathers no evidence from m sets.
         self._offsets = np.geomspace(min(1.0, 3.0 / np.sqrt(hits.size)), 12.0, 24)
-        self._at = last_rows.size - 1
+        self._at = last_rows.size - 1  # number of the stop where the last epsilon was refuted
 
     @property
     def best(self) -> tuple[int, int]:
@@ -279,6 +289,7 @@ class _MarginSearch:
         # Log of (1 - p') / (1 - p), p' being the chance under an alternative; a hit has an offset
         # more.
         miss = -np.log1p(self._sets.chances(epsilon)[:, None] * np.expm1(self._offsets))
+        # The stop that refuted the last epsilon is cheap to ask; only then all of them.
         for tried in (np.array([self._at]), np.arange(self._stops.size)):
             paths = self._seen[tried] @ miss + (self._hits[tried, None] - failures) * self._offsets
             evidence = np.logaddexp.reduce(paths, axis=1) - np.log(self._offsets.size)
@@ -350,7 +361,9 @@ def _reversed(true_ranks: IntArray, sizes: IntArray) -> Refusal | None:
 def _warnings(
     sets: CandidateSets, delta: float, confidence: float, delta_term: str, search: str
 ) -> list[str]:
-    """Doubts about an audit that can show little or nothing, whatever the ranks."""
+    """Doubts about an audit that can show little or nothing, whatever the ranks: where all
+    candidates are guessed, and where delta alone costs the whole error.
+    """
     warnings: list[str] = []
     if (sets.tops == sets.sizes).all():
         warnings.append(words.EVERY_CANDIDATE_HITS)
