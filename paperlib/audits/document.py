@@ -208,7 +208,7 @@ class AuditDocument:
         return json_ready({**content, **self.more})
 
     def html(self) -> str:
-        """One page that needs nothing else to be read."""
+        """The audit as one page of HTML, which needs no other file to be read."""
         from paperlib.report import audit_report
 
         return audit_report(

@@ -86,6 +86,7 @@ class AdditiveModel:
 
     # A pipeline of the same parts spends a third of its time on checks between them.
     def __init__(self, *, curves: float = _CURVED) -> None:
+        """Set up scaling, splines and the logistic regression on both, none of them fitted."""
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import SplineTransformer, StandardScaler
 
@@ -126,6 +127,15 @@ class LearnedOrder:
         *,
         only_members: bool = False,
     ) -> None:
+        """Start with a random order, in which every example is guessed to be a member.
+
+        Args:
+            features: What the model learns from, shape (m, d).
+            members: Membership, shape (m,).
+            model: Fitted to the revealed coins, again and again.
+            rng: Draws the order of the start and of equally sure examples.
+            only_members: Guess "member" alone, the likeliest first.
+        """
         self._features = features  # (m, d)
         self._members = members  # (m,)
         self._model = model
@@ -152,7 +162,9 @@ class LearnedOrder:
         return Proposal(order[:count], self._guess[order[:count]])
 
     def _fit(self, revealed: Flags) -> None:
-        """Learn from the revealed coins which examples to guess next, and what."""
+        """Learn from the revealed coins which examples to guess next, and what; ``revealed`` has
+        shape (m,). The order stays as it was where all revealed ones are of one class.
+        """
         self._next_fit = REFIT * float(revealed.sum())
         labels = self._members[revealed]
         if labels.all() or not labels.any():

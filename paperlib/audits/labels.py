@@ -280,9 +280,10 @@ def _assumptions(result: AuditResult, coins: str, guess: Guess) -> tuple[str, ..
 
 
 def _about_labels(audit: ScoreAudit, tossed: bool, guess: Guess) -> ScoreAudit:
-    """The same audit, speaking of labels; its coins are its own and give no warning. Where no coin
-    was tossed before training it is a measurement of epsilon plus the gap. ``guess`` is that of the
-    main audit.
+    """An audit of scores, now with the claim and the conditions of an audit of labels.
+
+    Its coins are its own and give no warning. Where none was ``tossed`` before training it becomes
+    a measurement of epsilon plus the gap. ``guess`` is that of the main audit.
     """
     result = audit.result
     if result is None:

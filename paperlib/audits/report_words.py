@@ -103,7 +103,9 @@ def read_words(text: object) -> ReportWords | None:
 
 
 def _types_are_right(words: ReportWords) -> bool:
-    """Whether texts are texts, and numbers numbers."""
+    """Whether the words, as a page from elsewhere has them, hold texts where texts are due, and a
+    seed of 0 or more.
+    """
     texts: list[Any] = [words.title, words.versions, *words.reading]
     texts += words.about.to_dict().values()
     for pairs in (words.facts, words.inputs):

@@ -81,6 +81,9 @@ class Audits:
         return f"Audits({self.headline.headline}; {len(self)} audits)"
 
     def __str__(self) -> str:
+        """The main number with its claim, warnings, measures and the other audits, in blocks; the
+        warnings come first where the number is no answer.
+        """
         main = self.headline
         number = "\n".join(filter(None, [main.headline, main.condition]))
         claim = "\n".join([f"Claim: {main.claim}", *main.remarks])

@@ -32,12 +32,16 @@ def ranked(*, above: bool) -> str:
 
 
 def ranked_in_run(*, above: bool) -> str:
-    """The same where each record is ranked within its run."""
+    """Exposed records of several runs: members above all others of their run, or non-members below
+    them.
+    """
     return f"{ranked(above=above)} of their run"
 
 
 def ranked_mostly(share: float, *, above: bool) -> str:
-    """The same where only this share of the exposed records is on the expected side."""
+    """Exposed records of which only this share are members above all others, or non-members
+    below.
+    """
     return f"records been ranked {_direction(above)} all others, {share:.0%} of them {_side(above)}"
 
 

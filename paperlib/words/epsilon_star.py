@@ -36,7 +36,9 @@ def headline(result: "EpsilonStarResult") -> str:
 
 
 def claim(result: "EpsilonStarResult") -> str:
-    """The sentence that the estimate supports."""
+    """The sentences that the estimate, nats, supports, with its confidence interval if there is
+    one.
+    """
     text = (
         "Measurement of one trained model, an estimate and not a lower bound: at delta = "
         f"{result.delta:.3g} the {result.method} Epsilon* of this model is {result.epsilon:.3f} "

@@ -129,6 +129,7 @@ class _CorpusIdentifiers:
     """
 
     def __init__(self, kinds: Sequence[str] | None, before: int) -> None:
+        """Look for these kinds, None for all, and keep so many characters before each."""
         self.documents = 0
         self.lists = CorpusLists()
         self._kinds = kinds

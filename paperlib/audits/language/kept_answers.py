@@ -35,6 +35,7 @@ class KeptAnswers:
     def __init__(
         self, path: Path, settings: Mapping[str, str], prompts: Sequence[str], **notes: str
     ) -> None:
+        """Read the answers that the file at ``path`` holds, if it is there."""
         self._path = path
         self._settings = dict(settings)
         self._keys = self._all_keys(prompts)

@@ -95,6 +95,9 @@ class GameSplit:
         twins: bool = False,
         learned: int = 0,
     ) -> None:
+        """Toss the coins of the test part, and deal members and others to the parts; arguments and
+        errors are those of the class.
+        """
         members, others = _pool_sizes(inputs)
         _check_parts(train, validation, test)
         if twins and (members != others or test_seed is not None):
@@ -124,7 +127,7 @@ class GameSplit:
         # Numbers of members and of others in the order of the parts.
         self._members = rng.permutation(members)
         self._others = rng.permutation(others)
-        if learned:
+        if learned:  # the first parts from members that helpers learned, the test from the others
             may_learn = self._members < learned
             to_learn = self._members[may_learn][:before_test]
             self._members = np.append(to_learn, self._members[~may_learn])
@@ -133,7 +136,7 @@ class GameSplit:
             pairs = self._members[before_test : before_test + test]
             self._members = np.append(first, pairs[coins])
             self._others = np.append(first, pairs[~coins])
-        elif test_seed is not None:
+        elif test_seed is not None:  # the test part stays, and ``seed`` deals all else
             again = np.random.default_rng(seed)
             _deal_again(self._members, slice(before_test, before_test + heads), again)
             _deal_again(self._others, slice(before_test, before_test + test - heads), again)

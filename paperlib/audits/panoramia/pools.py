@@ -290,7 +290,7 @@ def _arrays_of(pools: Pools) -> dict[str, NDArray[Any]]:
 
 
 def _pools_from(arrays: Mapping[str, NDArray[Any]], *, key: str) -> Pools:
-    """The pools of the arrays that `_arrays_of` made."""
+    """The pools that `_arrays_of` wrote as these arrays, under their key in the cache."""
     kinds = [kind for kind in KINDS if f"{kind}/examples" in arrays]
 
     def outputs(role: str, class_: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:

@@ -154,8 +154,8 @@ class TargetScores:
     def _one_run_numbers(
         self, search: RecallSearch, confidence: float, delta: float
     ) -> dict[str, float]:
-        """The same columns of an audit with real non-members: eps and ceiling, that of perfect
-        guesses, in nats; the rest is NaN.
+        """The columns of an audit with real non-members: eps, its bound, and ceiling, the bound of
+        perfect guesses, in nats; those of generated non-members are NaN.
         """
         perfect = replace(self, attack=self.membership.astype(np.float64))
         return {

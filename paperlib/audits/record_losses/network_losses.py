@@ -184,6 +184,7 @@ class LossRule:
     """
 
     def __init__(self) -> None:
+        """Start before the first batch, of which nothing is in doubt."""
         self._rows = 0  # with cross entropy, in the batches so far
         # Whether each row of their outputs is non-negative and sums to 1, as after softmax.
         self._are_softmax = True

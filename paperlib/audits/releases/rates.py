@@ -247,9 +247,11 @@ class _Predicates:
         variance of the share of hits among ``total`` attacks.
         """
         alone, counts, rows = self.other < 0, self.counts[side], self.rows[side]
-        # Without its row a hit is none; without one of two rows there is a hit.
+        # For each row of the side, how many hits are lost and gained without it: a predicate that
+        # held for it alone is no hit any more, and one that held for two rows becomes a hit.
         lost = _times(rows[alone & (counts == 1), 0], self.size)
         gained = _times(rows[alone & (counts == 2)].ravel(), self.size)
+        # Each change of a predicate by itself is 1 / total: the squares are taken off.
         return _jackknife((gained - lost) / total) - float((gained + lost).sum()) / total**2
 
     def _covariance_by_release(self, side: int, hits: int, total: int) -> float:
