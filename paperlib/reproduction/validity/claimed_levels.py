@@ -19,15 +19,15 @@ from paperlib.bounds.one_run.adaptive import Flags
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.core.intervals import share_interval
 
-ERROR = 0.05
-SIMULATIONS = 2_000
-EXAMPLES = (200, 1_000)
+ERROR = 0.05  # level of the test: the largest share of sound claims that it may refute
+SIMULATIONS = 2_000  # audits of each mechanism and size
+EXAMPLES = (200, 1_000)  # sizes of an audit
 FIRST = 50  # audits whose count stands beside that of all, so that a test can simulate them again
 
 
 @dataclass(frozen=True)
 class OwnCurve:
-    """A mechanism and its exact privacy profile."""
+    """A mechanism and its exact privacy profile: the smallest delta at each epsilon, nats."""
 
     draw: Callable[[np.random.Generator, Flags], FloatArray]  #: coins, shape (m,) → scores, (m,)
     profile: Profile
@@ -43,6 +43,7 @@ def _answers_profile(log_odds: float, told: float = 0.0) -> Profile:
     """Profile of `_answers` where a coin is told with this chance in place of its answer."""
 
     def delta(epsilon: FloatArray) -> FloatArray:
+        # P[right answer] - e^epsilon P[wrong answer]; a told coin gives itself away.
         answered = np.maximum(0.0, expit(log_odds) - np.exp(epsilon) * expit(-log_odds))
         return np.asarray(told + (1 - told) * answered)
 
@@ -70,7 +71,8 @@ def _sampled_profile(sigma: float, rate: float) -> Profile:
     """Profile of `_sampled`, the larger of the two directions.
 
     With and without the record the densities have the ratio 1 - rate + rate e^((x - 1/2)/sigma^2),
-    which rises in x: the outputs of either direction lie beyond one x.
+    which rises in x: delta is the excess of one density over e^epsilon times the other, summed over
+    the outputs beyond the x at which the ratio is e^epsilon, or e^-epsilon in the other direction.
     """
 
     def ends(ratio: FloatArray) -> FloatArray:
@@ -84,10 +86,12 @@ def _sampled_profile(sigma: float, rate: float) -> Profile:
         top, bottom = ends(odds), ends(1 / odds)
 
         def above(x: FloatArray) -> FloatArray:
+            """Chance of an output above x with the record."""
             drawn = rate * np.exp(log_ndtr((1 - x) / sigma))
             return drawn + (1 - rate) * np.exp(log_ndtr(-x / sigma))
 
         def below(x: FloatArray) -> FloatArray:
+            """Chance of an output below x with the record."""
             drawn = rate * np.exp(log_ndtr((x - 1) / sigma))
             return drawn + (1 - rate) * np.exp(log_ndtr(x / sigma))
 
@@ -145,15 +149,16 @@ def refuted_audits(name: str, examples: int, audits: int) -> Flags:
         rng = np.random.default_rng([number, examples, *name.encode()])
         coins = rng.random(examples) < 0.5
         scores = MembershipScores.from_labels(mechanism.draw(rng, coins), coins)
-        made = right_guesses(scores, number)
-        guesses[number] = made.size
-        right[number, : made.size] = made
+        is_right = right_guesses(scores, number)  # of each guess in turn
+        guesses[number] = is_right.size
+        right[number, : is_right.size] = is_right
     return highest_stake(right, limits, guesses) >= 1
 
 
 def level_table(audits: int = SIMULATIONS, sizes: tuple[int, ...] = EXAMPLES) -> pd.DataFrame:
-    """Refuted audits of every mechanism and size, with the Clopper-Pearson 95 % interval of their
-    share, which may be at most ``ERROR``.
+    """A row for each mechanism and each of the ``sizes``, in examples: how many of so many audits
+    refute the mechanism's own curve, with the Clopper-Pearson 95 % interval of their share, which
+    may be at most ``ERROR``, and how many of the first 50 do.
     """
     rows: list[dict[str, object]] = []
     for name in MECHANISMS:

@@ -17,7 +17,8 @@ from paperlib.reproduction.validity.coverage import Case, ValidityConfig, agains
 from paperlib.reproduction.validity.mechanisms import Mechanism
 
 Rule = Callable[[MembershipScores], float]
-LEVEL = 0.05
+"""What a rule calls epsilon, nats, of some scores."""
+LEVEL = 0.05  # one minus the confidence that the rules state
 
 
 def _roc_counts(scores: MembershipScores) -> tuple[FloatArray, FloatArray, int, int]:
@@ -30,7 +31,9 @@ def _roc_counts(scores: MembershipScores) -> tuple[FloatArray, FloatArray, int, 
 
 
 def fixed_count(scores: MembershipScores) -> float:
-    """The control: the top tenth is guessed, a number fixed in advance."""
+    """The control, which is right: the one-run bound, nats, where the top tenth is guessed to be
+    members, a number fixed in advance.
+    """
     values, labels = scores.oriented().pooled()
     guesses = values.size // 10
     right = labels[np.argsort(-values)[:guesses]].sum()
@@ -152,7 +155,9 @@ def point_estimate(scores: MembershipScores) -> float:
 
 
 def fixed_point_estimate(scores: MembershipScores) -> float:
-    """As `point_estimate`, at a threshold fixed in advance."""
+    """The larger of log(TPR/FPR) and log(TNR/FNR), at least 0, at a threshold fixed in advance: a
+    point estimate, wrongly taken for a bound.
+    """
     false_positive_rate = (scores.nonmember >= 0.5).mean()
     false_negative_rate = (scores.member < 0.5).mean()
     return float(epsilon_from_rates(false_positive_rate, false_negative_rate))

@@ -14,6 +14,7 @@ from paperlib.core.intervals import share_interval
 from paperlib.reproduction.validity.mechanisms import Mechanism
 
 Trial = Callable[[np.random.Generator], tuple[float, bool]]
+"""An audit of data that it draws: the reported bound, nats, and whether it is wrong."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,18 @@ BOUNDARY = 0.5  # nats of slack up to which a row is a boundary case
 
 
 def simulate(cases: Iterable[Case], config: ValidityConfig) -> pd.DataFrame:
-    """Run every case, a row for each, and compare its rate of wrong bounds with the nominal
-    level.
+    """Run every case, and compare its rate of wrong bounds with the nominal level.
+
+    Returns:
+        A row for each case: family, bound, mechanism, epsilon (the truth, nats) and delta; trials,
+        wrong (of these), rate with its interval low and high, nominal (the rate that is allowed)
+        and seen_from (as `seen_from`); mean_bound and slack, nats; boundary, valid and verdict.
     """
     return pd.DataFrame([_row(case, config) for case in cases])
 
 
 def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
-    """A case's rate of wrong bounds, with its interval and what it is compared with."""
+    """A case's row of `simulate`: its rate of wrong bounds, and what it is compared with."""
     # The name fixes the stream: adding a case changes no other row.
     name = f"{case.family}|{case.bound}|{case.mechanism}".encode()
     rng = np.random.default_rng([config.seed, *name])
@@ -88,6 +93,7 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
         "mean_bound": float(bounds.mean()),
         # nats by which all bounds could rise before the rate passes the nominal level
         "slack": slack,
+        # near enough to the level that a bound which is a little too high would show
         "boundary": slack <= BOUNDARY or wrong >= trials * nominal / 2,
         "valid": case.valid,
         "verdict": "above the nominal level" if low > nominal else "consistent with it",
@@ -101,6 +107,7 @@ def seen_from(trials: int, nominal: float, interval: float) -> float:
 
     ``nominal`` is a rate in (0, 1), ``interval`` the confidence of the interval around a rate.
     """
+    # The lower end for each count of wrong ones; it rises, so that counts from one on are called.
     lower_ends = [
         share_interval(wrong, trials, confidence=interval)[0] for wrong in range(trials + 1)
     ]
@@ -108,7 +115,7 @@ def seen_from(trials: int, nominal: float, interval: float) -> float:
     if not is_above.any():
         return math.inf
     needed = int(np.argmax(is_above))
-    # P[count >= needed] is a beta distribution function of the rate.
+    # P[count >= needed] is a beta distribution function of the rate: this rate makes it 0.9.
     return float(betaincinv(needed, trials - needed + 1, 0.9))
 
 
@@ -128,6 +135,7 @@ def case_of(
     """
 
     def trial(rng: np.random.Generator) -> tuple[float, bool]:
+        """The bound of one audit, nats, and whether it is above the truth."""
         result = audit(rng)
         value = float(getattr(result, "epsilon", result))
         return value, value > epsilon

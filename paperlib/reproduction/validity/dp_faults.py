@@ -98,7 +98,9 @@ def train_with_fault(
 def _trained_and_used(
     weights: list[torch.nn.Parameter], fault: str
 ) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
-    """The weights that are trained, and those of each layer."""
+    """The weights that are trained, and those that each of the four layers uses; tied weights are
+    trained once and used by two layers.
+    """
     if fault.startswith("tied weights"):  # the third layer has the second's weights
         first, second, _, last = weights
         return [first, second, last], [first, second, second, last]
@@ -124,7 +126,9 @@ def _optimizer(trained: list[torch.nn.Parameter], fault: str) -> torch.optim.Opt
 
 
 def _scaled_inputs(x: Tensor, fault: str) -> Tensor:
-    """The features, scaled by those of all records, of each record, or by constants."""
+    """The features, shape (n, 8), scaled by those of all records, of each record, or by constants;
+    as they are for all other names.
+    """
     if fault == "data statistics":
         return (x - x.mean(0)) / (x.std(0, correction=0) + _SPREAD)
     if fault == "record statistics":
@@ -135,7 +139,9 @@ def _scaled_inputs(x: Tensor, fault: str) -> Tensor:
 
 
 def _loss_weights(y: Tensor, fault: str) -> Tensor:
-    """The weight of each record's loss: by the counts of its class in the data, or by constants."""
+    """The weight of each record's loss, shape (n,): by the counts of its class in the data, or by
+    constants; 1 for all other names.
+    """
     classes = y.clamp(min=0)
     if fault == "weights of private classes":
         counts = torch.bincount(classes[y >= 0], minlength=2).clamp(min=1)
@@ -146,7 +152,9 @@ def _loss_weights(y: Tensor, fault: str) -> Tensor:
 
 
 def _batches(records: int, steps: int, sampling_rate: float, fault: str) -> Iterator[Tensor]:
-    """Indices of the records of each step, by Poisson sampling or in a shuffled order."""
+    """Indices of the records of each step in turn, by Poisson sampling or, by the fault "shuffled",
+    in passes over a shuffled order.
+    """
     steps_of_pass = round(1 / sampling_rate)
     if fault == "more steps":
         steps += steps_of_pass
@@ -162,7 +170,9 @@ def _batches(records: int, steps: int, sampling_rate: float, fault: str) -> Iter
 
 
 def _poisson_batch(records: int, sampling_rate: float, fault: str) -> Tensor:
-    """Indices of records that are drawn by themselves."""
+    """Indices of the records of one batch, each drawn by itself with the sampling rate, or with
+    what a fault makes of it.
+    """
     if fault == "two batches joined":  # a record of both is in it once, with the stated chance
         rate = 1 - (1 - sampling_rate) ** 0.5
         return ((torch.rand(records) < rate) | (torch.rand(records) < rate)).nonzero()[:, 0]
@@ -183,7 +193,9 @@ def _noisy_mean(summed: Tensor, noise: Tensor, divisor: float, fault: str) -> Te
 
 
 def _divisor(records: int, size: int, sampling_rate: float, fault: str) -> float:
-    """What the noisy sum of a batch of a size is divided by: the expected size, or another."""
+    """What the noisy sum of a batch of ``size`` records is divided by: the expected size of a
+    batch, or by a fault its own size, or the number of all records.
+    """
     if fault == "actual batch size":
         return max(size, 1)
     if fault == "divided by all records":
@@ -214,7 +226,9 @@ class _Patience:
 
 
 def _losses(weights: Sequence[Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """The loss of each record, and its gradients: a row per record for each layer."""
+    """The loss of each record, shape (n,), and its gradients: for each layer a row per record,
+    shape (n, numbers of the layer). A label of -100 gives a loss and a gradient of 0.
+    """
     # By hand, since automatic ones for each record take ten times as long on so small a network.
     inputs = [x]  # of each layer
     for weight in weights[:-1]:
@@ -234,7 +248,11 @@ def _losses(weights: Sequence[Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, li
 def _gradients(
     weights: Sequence[Tensor], x: Tensor, y: Tensor, loss_weights: Tensor, fault: str
 ) -> list[Tensor]:
-    """The gradients of a batch for each trained layer, (what is clipped at once, numbers)."""
+    """The gradients of a batch, for each trained layer of shape (rows, numbers of the layer), where
+    a row is what is clipped at once: one for each record, but for some faults.
+
+    ``x``, ``y`` and ``loss_weights`` are those of the batch, which may be empty.
+    """
     if not len(x):  # a record with a gradient of zero
         x = torch.zeros(1, _WIDTHS[0])
         y = torch.tensor([-100])
@@ -243,7 +261,7 @@ def _gradients(
         x = (x - x.mean(0)) / (x.std(0, correction=0) + _SPREAD)
     if "augmentations" in fault:
         x = torch.cat([x + 0.1 * torch.randn_like(x) for _ in range(_VIEWS)])
-        y = y.repeat(_VIEWS)
+        y = y.repeat(_VIEWS)  # all records of the first view, then those of the second, ...
         loss_weights = loss_weights.repeat(_VIEWS)
     layers: list[Tensor] = []
     for rows in _joined_uses(_losses(weights, x, y)[1], fault):

@@ -1,5 +1,6 @@
 """Sound loops of DP-SGD over a grid of sizes, batches, rates and losses, not to be accused."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +15,7 @@ from torch.nn import functional
 
 from paperlib.reproduction.validity.dp_faults import SOUND, made_up_records, train_with_fault
 
+# Of the grid; chosen.
 _OPACUS_SHARE = 0.25  # of all loops; the others are the sound loops of the zoo of faults
 _RECORDS = (16, 131)  # least, and one above the most
 _RATES = (0.1, 0.15, 0.25, 0.3, 0.5, 0.75, 1.0)
@@ -116,12 +118,14 @@ def sound_audits(
 
 
 def _zoo_setting(rng: np.random.Generator, number: int) -> SoundSetting:
-    """One of the sound loops of the zoo, each in turn."""
+    """One of the sound loops of the zoo, the next of `SOUND` for each ``number``, with settings
+    that are drawn.
+    """
     records = int(rng.integers(*_RECORDS))
     rate = float(rng.choice(_RATES))
     loop = SOUND[number % len(SOUND)]
     if loop == "batches in shuffled order":
-        records += records % 2
+        records += records % 2  # an even number of them
     nulls = ["none", "label -100"]
     return SoundSetting(
         loop=loop or "plain loop",
@@ -138,11 +142,13 @@ def _zoo_setting(rng: np.random.Generator, number: int) -> SoundSetting:
 
 
 def _opacus_setting(rng: np.random.Generator, number: int) -> SoundSetting:
-    """A loop of Opacus, which takes its rate from the number of batches of a data loader."""
+    """A loop of Opacus, which takes its rate from the number of batches of a data loader, with
+    settings that are drawn; ``number`` is the seed of its data.
+    """
     records = int(rng.integers(*_RECORDS))
     batches = int(rng.integers(1, 8))
-    batch = -(-records // batches)
-    batches = -(-records // batch)  # fewer where a whole number of records fills them
+    batch = math.ceil(records / batches)
+    batches = math.ceil(records / batch)  # fewer where batches of this size take all records
     loss = str(rng.choice([*LOSSES]))
     nulls = ["none", "features 0"]
     if loss == "cross-entropy":
@@ -155,14 +161,14 @@ def _opacus_setting(rng: np.random.Generator, number: int) -> SoundSetting:
         sampling_rate=1 / batches,
         clipping_norm=float(rng.choice(_NORMS)),
         noise_multiplier=float(rng.choice(_NOISES)),
-        steps=batches * -(-_FEWEST_BATCHES // batches),
+        steps=batches * math.ceil(_FEWEST_BATCHES / batches),  # whole passes
         null=str(rng.choice(nulls)),
         seed=number,
     )
 
 
 def _loop(setting: SoundSetting) -> Callable[[Any, int], None]:
-    """The training of a setting."""
+    """The training of a setting: a function of the data and a seed."""
     if setting.loop.startswith("Opacus"):
         return partial(_opacus_loop, setting=setting)
     return partial(
@@ -176,7 +182,9 @@ def _loop(setting: SoundSetting) -> Callable[[Any, int], None]:
 
 
 def _opacus_loop(data: tuple[Tensor, Tensor], seed: int, setting: SoundSetting) -> None:
-    """A linear model trained by Opacus, with biases unless the null has features of 0."""
+    """Train a linear model by Opacus, with biases unless the null has features of 0: with them its
+    gradient would not be 0.
+    """
     from opacus import PrivacyEngine
     from torch.utils.data import DataLoader, TensorDataset
 
@@ -193,7 +201,7 @@ def _opacus_loop(data: tuple[Tensor, Tensor], seed: int, setting: SoundSetting) 
             module=model,
             optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
             data_loader=DataLoader(
-                TensorDataset(features, labels), batch_size=-(-len(features) // batches)
+                TensorDataset(features, labels), batch_size=math.ceil(len(features) / batches)
             ),
             noise_multiplier=setting.noise_multiplier,
             max_grad_norm=setting.clipping_norm,

@@ -13,7 +13,9 @@ from paperlib.bounds.ranks.p_values import rank_success_probability
 from paperlib.core import FloatArray, IntArray, MembershipScores
 
 Draw = Callable[[np.random.Generator, int], MembershipScores]
+"""From a generator and a number of examples, m, to their scores."""
 Game = tuple[FloatArray, FloatArray, IntArray]
+"""Scores of a baseline, scores of an attack, and membership (1 for a member), shape (m,) each."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,9 @@ def close_generator(
 def ranked_sets(
     rng: np.random.Generator, sets: int, size: int, top: int, epsilon: float, informed: float = 1.0
 ) -> tuple[IntArray, FloatArray]:
-    """Ranks and margins of subset selection (at top = 1: randomized response), shapes (sets,).
+    """Ranks and margins of subset selection (at top = 1: randomized response), shapes (sets,): the
+    rank of the true candidate among ``size``, 1 for the first, is at most ``top`` with the largest
+    chance that epsilon allows.
 
     A share ``informed`` of the sets, of ``size`` candidates each, is answered at ``epsilon``, nats,
     and has the larger margins; the rest is answered at 0.

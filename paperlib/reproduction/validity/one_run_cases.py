@@ -61,9 +61,11 @@ def searched_epsilon(
 
 
 def one_run_cases(config: ValidityConfig) -> list[Case]:
-    """Searches at delta 0, then delta with its bursts, then f-DP."""
+    """Every bound of one run, and the twins: searches at delta 0, then delta with its bursts, f-DP,
+    and several runs.
+    """
     peeking = [_peeking_case(config, mechanism) for mechanism in pure()[:2]]
-    # Its epsilon at delta sits in tails that no audit of this size sees.
+    # The Gaussian's epsilon at delta sits in tails that no audit of this size sees.
     gaussian = _case(config, "default", known.gaussian(1.0, config.delta))
     delta = (*_bursts(config), *_fixed_counts(config))
     return [*_searches(config), *peeking, gaussian, *delta, *_f_dp(config), *_several_runs(config)]
@@ -96,13 +98,13 @@ def _searches(config: ValidityConfig) -> Iterator[Case]:
 
 
 def _bursts(config: ValidityConfig) -> Iterator[Case]:
-    """The default search against the bursts that harm it most and those that harm its blind twin
-    most.
+    """The default search at delta against the bursts that harm it most and those that harm its twin
+    most, which is blind to delta: it computes a bound at delta 0.
     """
     m, family = config.examples, "delta in one run"
     blind = partial(searched_epsilon, confidence=config.confidence)
     aware = partial(blind, delta=config.delta)
-    options = {"pilots": min(30, config.trials), "seed": config.seed}
+    options = {"pilots": min(30, config.trials), "seed": config.seed}  # of the choice of bursts
     bursts = (strongest_burst(audit, config.m_delta, m, **options) for audit in (blind, aware))
     against_blind, against_aware = (burst.mechanism(m) for burst in bursts)
     yield against(family, "default", against_blind, aware, m)
@@ -119,6 +121,7 @@ def _count_case(
     """
     epsilon = 1.0
     guesses = bounds.size - 1
+    # The worst burst has just as many right answers as make the bound wrong.
     right = max(1, first_refuting(bounds, epsilon))
     burst = Burst(epsilon, m_delta, guesses, right)
     law = with_bursts(right_counts(epsilon, guesses), right, burst.chance)
@@ -169,12 +172,16 @@ def _f_dp(config: ValidityConfig) -> Iterator[Case]:
     """Bounds of a trade-off curve, searched and with a count fixed in advance."""
     m, confidence = config.examples, config.confidence
     gaussian = known.gaussian(1.0, config.delta)
-    audit = partial(audit_f_dp, delta=config.delta, confidence=confidence)
+    # The adaptive order has a table of levels of its own (`claimed_levels`).
+    audit = partial(audit_f_dp, delta=config.delta, confidence=confidence, guess="both")
     family = "f-DP in one run"
-    yield against(family, "default", gaussian, audit, m)
-    yield against(family, "default", known.no_leakage(), audit, m, share=DEFAULT_SHARE)
+    yield against(family, "counts fixed in advance", gaussian, audit, m)
+    yield against(
+        family, "counts fixed in advance", known.no_leakage(), audit, m, share=DEFAULT_SHARE
+    )
     audit = partial(f_dp_parameter, total=m, confidence=confidence)
-    # Above the middle "member" is guessed: right with the largest chance that the curve allows.
+    # Above the middle "member" is guessed, and "non-member" below: right where noise of scale 1 is
+    # less than 1/2 in the wrong direction, with the largest chance that the curve allows.
     bounds = audit(np.arange(m + 1), np.full(m + 1, m), family="laplace")
     law = binomial_law(m, 1 - math.exp(-1 / 2) / 2)
     name = "laplace curve, threshold fixed in advance"
@@ -194,6 +201,7 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
     m, family, confidence = config.examples, "several runs", config.confidence
 
     def dealt(scores: MembershipScores) -> list[MembershipScores]:
+        """The scores in four runs, a random half of a half each."""
         first, second = scores.split(0.5, seed=0)
         return [*first.split(0.5, seed=1), *second.split(0.5, seed=1)]
 
@@ -241,11 +249,15 @@ class _PeekingBettor:
     peeks: Flags  # True where the coin is known before the bet, shape (m,)
 
     def next_size(self, revealed: Flags) -> int:
-        """As of the bettor itself."""
+        """Unrevealed examples of the bettor's next tied block, 0 if none is left; ``revealed`` has
+        a flag for each example, shape (m,).
+        """
         return self.bettor.next_size(revealed)
 
     def propose(self, count: int, revealed: Flags) -> Proposal:
-        """As of the bettor itself, but right wherever it peeks."""
+        """The bettor's next guesses, about at most ``count`` unrevealed examples, but right
+        wherever it peeks.
+        """
         offer = self.bettor.propose(count, revealed)
         is_known = self.peeks[offer.examples]
         answers = self.members[offer.examples]
