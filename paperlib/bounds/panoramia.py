@@ -69,6 +69,9 @@ class PanoramiaResult(AuditResult):
 
     @property
     def most(self) -> float | None:
+        """The largest epsilon that so many examples could have shown, nats; None without a known
+        c.
+        """
         return None if self.known_c is None else max(0.0, self.ceiling - self.known_c)
 
     @property

@@ -21,7 +21,9 @@ RESULT_SCHEMA_VERSION = 2
 
 
 def round_down(value: float, digits: int = 3) -> float:
-    """Round toward minus infinity, as a lower bound must be shown."""
+    """Round to so many decimal ``digits`` toward minus infinity, as a lower bound must be shown;
+    infinities and NaN as they are.
+    """
     if not math.isfinite(value):
         return value
     scale = 10**digits
@@ -29,7 +31,9 @@ def round_down(value: float, digits: int = 3) -> float:
 
 
 def round_up(value: float, digits: int = 3) -> float:
-    """Round toward infinity, as the most that an audit could have shown must be shown."""
+    """Round to so many decimal ``digits`` toward infinity, as the most that an audit could have
+    shown must be shown.
+    """
     return 0.0 - round_down(-value, digits)
 
 

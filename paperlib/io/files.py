@@ -151,8 +151,15 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 
 def canonical_json(value: Any, *, indent: int | None = None, is_ascii: bool = False) -> str:
-    """The same text for equal values: sorted keys; infinities and NaN as strings; a ValueError for
-    others. With ``is_ascii`` other characters are escaped, for any terminal.
+    """JSON that is the same text for equal values: sorted keys; infinities and NaN as strings.
+
+    Args:
+        value: Numbers, text, lists, mappings, arrays and dataclasses.
+        indent: Spaces of each level; None for one line.
+        is_ascii: Whether other characters are escaped, for any terminal.
+
+    Raises:
+        ValueError: Other values.
 
     >>> canonical_json({"b": (1, 2.5), "a": float("inf")})
     '{"a": "inf", "b": [1, 2.5]}'

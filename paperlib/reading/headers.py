@@ -131,7 +131,8 @@ def array_names(data: bytes) -> list[str]:
 
 
 def load_arrays(data: bytes, names: Sequence[str] = ()) -> list[NDArray[Any]]:
-    """Arrays of an NPZ file by name, or the one of an NPY file, whose sizes were looked at before.
+    """Arrays of any shape: those of an NPZ file of these names, or the one of an NPY file. Their
+    sizes are looked at before they are read.
 
     Raises:
         ValueError: Damaged data, Python objects, or a header that lies.

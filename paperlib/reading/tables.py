@@ -164,7 +164,9 @@ def decoded(data: bytes) -> str:
     """Text of a file in UTF-8, or in UTF-16 with a byte-order mark, compressed by gzip or not.
 
     Raises:
-        ValueError: No text in UTF-8 or UTF-16.
+        ValueError: No text in UTF-8 or UTF-16, none at all, a damaged gzip file, or a Git LFS
+            pointer.
+        TooLargeError: It cannot be cut into lines within the limit of memory.
     """
     data = unpacked(data)
     check_text(len(data), data.count(b"\n"))

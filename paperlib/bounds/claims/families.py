@@ -47,8 +47,8 @@ class ClaimTest:
         first value of the grid is not.
 
         Args:
-            grid: Least private values of the cells, the most private one first, fixed before any
-                score is seen.
+            grid: Least private values of the cells, the most private one first, shape (cells,),
+                fixed before any score is seen.
             profile_at: The profile of the claim with a value; that of a more private one is
                 nowhere above.
         """

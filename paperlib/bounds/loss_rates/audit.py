@@ -146,8 +146,9 @@ def epsilon_star(
         always when the distributions are equal.
 
     Args:
-        train_losses: Losses of training records, at least two; lower means member.
-        population_losses: Losses of other records from the same population, at least two.
+        train_losses: Losses of training records, shape (n,), at least two; lower means member.
+        population_losses: Losses of other records from the same population, shape (m,), at least
+            two.
         delta: Delta of Definition 1, in [0, 1), or in (0, 1/2) if parametric; default 1 / (n_train
             log n_train).
         method: "parametric" fits one normal to each transformed set; "empirical" uses the empirical
@@ -157,7 +158,7 @@ def epsilon_star(
             normals are fitted to the losses as they are, for losses that already are logit margins.
         interval_method: By default "region" for the parametric and "band" for the empirical
             version; also "delta" (parametric) and "bca" (both, at most 5,000 losses in all,
-            resampled by ``seed``).
+            resampled by ``seed``). Intervals are in nats.
 
     Raises:
         ValueError: Constant losses in the parametric version, or an option outside what is allowed.

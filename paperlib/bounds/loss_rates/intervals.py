@@ -38,6 +38,7 @@ def region_interval(
     reach = _reach(train, population, confidence)
 
     def over_disc(angle: FloatArray, radius: FloatArray) -> FloatArray:
+        """Epsilon* at points of the disc, by angles in radians and radii, all shape (points,)."""
         offset = root @ np.stack([radius * np.cos(angle), radius * np.sin(angle)])
         return normals_epsilon(estimate[0] + offset[0], np.exp(estimate[1] + offset[1]), delta)
 
@@ -197,8 +198,8 @@ def _corner(
     ``tpr`` and ``fpr`` are the least rates for the lower end of the interval and the most for its
     upper end; the ``_other`` ones are the opposite ends.
     """
-    # From (least, most) pairs: what is surely reached; from (most, least) pairs: what surely bounds
-    # it.
+    # The ratios TPR/FPR, TNR/FNR, FNR/TNR and FPR/TPR. From (least, most) pairs: what is surely
+    # reached; from (most, least) pairs: what surely bounds it.
     numerators = np.stack([tpr, 1 - fpr_other, 1 - tpr_other, fpr]) - delta
     denominators = np.stack([fpr_other, 1 - tpr, 1 - fpr, tpr_other])
     return math.log(float((numerators / denominators).max(initial=1.0)))
@@ -255,7 +256,9 @@ def bootstrap_interval(
 def resampled_normals_epsilon(
     train: FloatArray, population: FloatArray, axis: int = -1, *, delta: float
 ) -> FloatArray:
-    """Parametric Epsilon* of each row: shapes (..., n_train) and (..., n_population) broadcast."""
+    """Parametric Epsilon* of each row, nats: shapes (..., n_train) and (..., n_population), of
+    which the first axes broadcast. ``axis`` is there for scipy's bootstrap and is the last one.
+    """
     spread = train.std(axis=-1)
     gap = (population.mean(axis=-1) - train.mean(axis=-1)) / spread
     return normals_epsilon(gap, population.std(axis=-1) / spread, delta)

@@ -168,7 +168,9 @@ class FixedTest:
         }
 
     def remark_on_zero(self, epsilon: float, ceiling: float) -> str:
-        """What follows the claim of a bound of 0, with a space before it; "" for a larger one."""
+        """What follows the claim of a bound of 0, with a space before it; "" for a larger one. Both
+        the bound and its ``ceiling``, with which no error was made, are in nats.
+        """
         if epsilon > 0:
             return ""
         return f" {could_refute(self.counts.members, self.counts.nonmembers, ceiling)}"

@@ -75,7 +75,9 @@ def _parts(
     The Beta part is taken without its cut at q, as an upper bound that is cheap. ``log_beta`` is
     the log of Beta(k + 1/2, r - k + 1/2); e, the log-odds of q, is in nats.
     """
-    # The Beta(1/2, 1/2) prior keeps the mass (2/pi) atan(e^(-eps/2)) above q.
+    # Over the whole prior p^k (1 - p)^(r - k) has the integral Beta(k + 1/2, r - k + 1/2) / pi. It
+    # is divided by the mass of the prior above q, (2/pi) atan(e^(-eps/2)), and by q^k (1 - q)^(r -
+    # k). At the point p the factors p / q and (1 - p) / (1 - q) are taken as they are.
     e = np.asarray(e, float)
     prior_kept = np.log(2.0 / math.pi * np.arctan(np.exp(-e / 2)))
     right, wrong = np.log1p(np.exp(-e)), np.logaddexp(0.0, e)  # logs of 1 / q and 1 / (1 - q)

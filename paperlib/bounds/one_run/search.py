@@ -63,7 +63,9 @@ class ThresholdBound:
     tests: int = 1  # number of tests the error was divided by
 
     def ceiling(self, most: int | None = None) -> float:
-        """The bound of the same test if ``most`` guesses, by default all examples, are right."""
+        """The bound of the same test if ``most`` guesses, by default all examples, are right,
+        nats.
+        """
         all_right = np.array([self.path.total if most is None else min(most, self.path.total)])
         return self.test.best(all_right, all_right)[0]
 
