@@ -23,6 +23,8 @@ class Source:
     its data.
 
     Attributes:
+        source: Who made the data, and where they come from.
+        licence: Under which licence.
         sha256s: Pinned checksums of the original files, by name; empty where none is known or
             needed.
     """
@@ -79,7 +81,7 @@ def load_images(name: str, **options: Any) -> ImageSet:
 def _load(
     name: str, loaders: Mapping[str, Callable[..., Loaded]], options: Mapping[str, Any]
 ) -> Loaded:
-    """What the loader of this name returns; refuses a name or an option that there is not."""
+    """What the loader of this name returns; a ValueError for an unknown name or option."""
     check_choice("name", name, loaders)
     allowed = tuple(signature(loaders[name]).parameters)
     unknown = sorted(set(options) - set(allowed))

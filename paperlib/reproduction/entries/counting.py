@@ -12,14 +12,16 @@ SEED = 20261130
 FIRST = 10  # files whose outcome stands beside that of all, so that a test can draw them again
 
 Cells = dict[str, object]
+"""A row of a table, by the names of its columns."""
 
 
 def count_rows(path: Path, heading: str, rows: Mapping[str, Callable[[], Cells]]) -> None:
     """Write the rows that the table at ``path`` does not have yet, each as soon as it is counted.
 
     Args:
+        path: The CSV; the rows that it has are kept as they stand.
         heading: Column of the names of the rows.
-        rows: Name of each row to what counts it.
+        rows: For each name a function that counts the other cells of its row.
     """
     counted: list[Cells] = []
     if path.exists():

@@ -42,8 +42,8 @@ class Setting:
 
     @property
     def truth(self) -> float:
-        """The area, or the true-positive rate."""
-        if self.rate is None:
+        """The area under the ROC curve, or the true-positive rate, of these two normal laws."""
+        if self.rate is None:  # the chance that a member's score is above a non-member's
             return float(norm.cdf(self.mean / np.hypot(self.spread, 1)))
         return float(norm.sf((norm.isf(self.rate) - self.mean) / self.spread))
 
@@ -76,7 +76,7 @@ SETTINGS = {setting.name: setting for setting in _AREAS + _RATES}
 
 
 def covered(setting: Setting, files: int) -> Flags:
-    """Whether each of so many intervals covers the truth, shape (files,)."""
+    """Whether each of so many intervals, of scores drawn anew, covers the truth, shape (files,)."""
     covers = np.zeros(files, dtype=bool)
     for number in range(files):
         rng = np.random.default_rng([SEED, number, *setting.name.encode()])

@@ -85,15 +85,17 @@ _ROUNDED: list[Callable[[FloatArray], FloatArray]] = [
 
 
 def rounded_losses(rng: np.random.Generator, member: Flags) -> FloatArray:
-    """Losses of one of eight laws, none below 0, of which members' may leak, as a file rounds
-    them; of the shape of ``member``.
+    """Losses of one of eight laws, none below 0, as a file rounds them; of the shape of ``member``,
+    which has True for members: their losses may leak, by one of `_LEAKS`.
     """
     losses = chosen(rng, _LEAKS)(rng, chosen(rng, _LAWS)(rng, member.size), member)
     return chosen(rng, _ROUNDED)(losses)
 
 
 def named_scores(rng: np.random.Generator, losses: FloatArray) -> tuple[str, FloatArray]:
-    """The name of a column and its values: these losses, or scores that fall where they rise."""
+    """The name of a column and its values, shape (rows,): these losses or their exponentials, or
+    scores, which fall where the losses rise.
+    """
     if rng.random() < 0.6:
         name = chosen(rng, LOSSES)
         return name, np.exp(np.minimum(losses, 20)) if name == "perplexity" else losses

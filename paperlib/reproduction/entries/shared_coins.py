@@ -24,8 +24,8 @@ from paperlib.reproduction.entries.counting import FIRST, SEED, Cells, count_row
 
 HEADING = "rows"
 _RUNS_EPSILON = 0.5  # of the mechanism behind the runs of one split, nats
-_UNIT_COLUMNS = ("id", "sample_id", "user_id", "uid", "patient", "path", "x7")
-_SPREADS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+_UNIT_COLUMNS = ("id", "sample_id", "user_id", "uid", "patient", "path", "x7")  # that name a unit
+_SPREADS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)  # of rows of a unit, as a share of that between units
 
 Outcome = Literal["refused", "warned and above", "above", "warned", "quiet"]
 """What is said of a file; "above" where the bound is above the truth, and "warned" where shared
@@ -44,7 +44,9 @@ def _judged(audited: Audits | AuditResult, truth: float = 0.0) -> Outcome:
 
 
 def _in_a_column(rng: np.random.Generator, number: int) -> Outcome:
-    """A file of 200 units of ten rows, which a column names."""
+    """A file of 200 units of ten rows each, which a column names; ``number``, of the file, chooses
+    the column's name.
+    """
     member = rng.permutation(200) < 100
     losses = np.repeat(rng.normal(size=200), 10) + 0.05 * rng.normal(size=2_000)
     table = pd.DataFrame(
@@ -85,12 +87,14 @@ def _one_split(rng: np.random.Generator, number: int) -> Outcome:
     """Five models on one split of 400 records by randomized response, most of whose noise they
     share; four files have lost a row.
     """
+    # Chance that an answer is right, and which answers are in the noise that the models share.
     right = np.exp(_RUNS_EPSILON) / (1 + np.exp(_RUNS_EPSILON))
     member = rng.random(400) < 0.5
     common = rng.random(400) < right
     runs: list[MembershipScores] = []
     for run in range(5):
         is_right = np.where(rng.random(400) < 0.9, common, rng.random(400) < right)
+        # Right answers score members high; every file but the first lacks a random row.
         values = 10 * np.where(is_right, member, ~member) + rng.random(400)
         is_kept = np.arange(400) != (rng.integers(400) if run else -1)
         runs.append(MembershipScores(values[is_kept & member], values[is_kept & ~member]))
@@ -150,7 +154,7 @@ def outcomes_of(name: str, files: int) -> list[Outcome]:
 
 
 def counted(outcomes: list[Outcome]) -> Cells:
-    """How many are refused, warned of, and above the truth."""
+    """How many files are refused, warned of, and above the truth; one may be both of the latter."""
     return {
         "refused": outcomes.count("refused"),
         "warned": sum(outcome.startswith("warned") for outcome in outcomes),
@@ -159,7 +163,9 @@ def counted(outcomes: list[Outcome]) -> Cells:
 
 
 def count_files(name: str, files: int) -> Cells:
-    """The row of the table: counts of all files, and of the first ones."""
+    """A row of the table: the counts of all files, with the interval of the share above the truth,
+    and those of the first `FIRST` files.
+    """
     outcomes = outcomes_of(name, files)
     counts = counted(outcomes)
     first = counted(outcomes[:FIRST])

@@ -14,8 +14,8 @@ from paperlib.core.packages import optional_package
 from paperlib.reproduction.data.images import celeba, cifar10
 from paperlib.reproduction.made_up.models import snapshot
 
-_FACES = 400
-_ATTRIBUTES = 40
+_FACES = 400  # images of CelebA
+_ATTRIBUTES = 40  # of each, as in CelebA
 _SHARES = (0.8034, 0.0981, 0.0985)  # training, validation and test part of CelebA
 _GRID = (8, 5)  # one patch of a face for each attribute
 _FACE = (178, 218)  # width and height
@@ -51,6 +51,7 @@ def _write_cifar10(folder: Path) -> None:
     ):
         for name in (*cifar10.TRAIN_FILES, cifar10.TEST_FILE):
             labels = rng.permutation(np.arange(size) % classes).astype(np.uint8)
+            # Grey values that a hue of at most 30 leaves within a byte.
             squares = rng.integers(70, 171, (size, 3, 4, 4)) + hues[labels][:, :, None, None]
             enlarged = squares.astype(np.uint8).repeat(8, axis=2).repeat(8, axis=3)
             pixels = _with_means(enlarged)

@@ -47,7 +47,9 @@ def _trained_tokenizer() -> str:
 
 
 def _write_tokenizer(folder: Path, tokenizer: str, shape: Mapping[str, Any]) -> None:
-    """The tokenizer's files, with the end of a text at the number that the model's shape has."""
+    """Write the tokenizer's files of a model into its folder, with the token for the end of a text
+    at the number that the model's config, ``shape``, has.
+    """
     content = json.loads(tokenizer)
     end = int(shape["eos_token_id"])
     vocabulary = content["model"]["vocab"]
@@ -69,8 +71,8 @@ def _write_tokenizer(folder: Path, tokenizer: str, shape: Mapping[str, Any]) -> 
 
 
 def _write_weights(folder: Path) -> None:
-    """Random weights, the same in each call, of the model whose config.json is in the folder, in
-    the number format that it names.
+    """Write random weights, the same in each call, of the model whose config.json is in the folder,
+    in the number format that it names.
     """
     torch = _package("torch")
     transformers = _package("transformers")
@@ -87,8 +89,8 @@ def _write_json(path: Path, content: Mapping[str, Any], *, indent: int | None = 
 
 
 def snapshot(folder: Path, name: str) -> Path:
-    """Folder of a model's files in the hub's cache below ``folder``, named after the commit that is
-    loaded, with the reference that leads there.
+    """Make the folder of a model's files in the hub's cache below a data folder, named after the
+    commit that is loaded, with the reference that leads there; ``name`` is that on the hub.
     """
     from paperlib.models.language import PINNED  # needs torch, which is optional
 

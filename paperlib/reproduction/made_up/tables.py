@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from paperlib.reproduction.data.tables import adult, purchase
 
-_SMALL_ADULT = (1_400, 700)
-_SMALL_PURCHASE = 1_500
+_SMALL_ADULT = (1_400, 700)  # people of the training and of the test part
+_SMALL_PURCHASE = 1_500  # shoppers
 _WORDS = {
     "workclass": "Private Self-emp-not-inc Local-gov State-gov ?",
     "education": "HS-grad Some-college Bachelors Masters 11th Doctorate",
@@ -65,7 +65,7 @@ def _people(rows: int, end: str, rng: np.random.Generator) -> str:
     """Rows in UCI's form, whose label ``end`` closes; incomes depend on every column, so that there
     is something to learn.
     """
-    wealth = np.zeros(rows)
+    wealth = np.zeros(rows)  # a sum over the columns, with a random weight each
     columns: dict[str, NDArray[np.str_]] = {}
     for name in adult.COLUMNS[:-1]:
         share = rng.beta(2, 4, rows)  # small values are likelier, as in the census

@@ -16,7 +16,7 @@ from paperlib.core.packages import optional_package
 
 _ENDINGS = ("a", "e", "i", "o", "u", "an", "er", "on", "us")
 _SYLLABLES = [start + ending for start in "bdfgklmnprstvz" for ending in _ENDINGS]
-_WORDS = 600
+_WORDS = 600  # in all
 _FOLLOWERS = 6  # words that may follow a word: so few that a model can learn them
 _SENTENCE = 14  # words
 _PARAGRAPH = 84  # words
@@ -92,7 +92,7 @@ def _write_wikitext(folder: Path, chain: "_Chain") -> None:
 
 
 def _write_subsets(path: Path, chain: "_Chain", subsets: Iterable[str], *, seed: int) -> None:
-    """30 documents of each subset, named beside the text."""
+    """Write 30 documents of each subset, which stands beside the text, as lines of JSON."""
     rows = (
         {"text": text, "source": "made up", "subset": subset}
         for subset in subsets
@@ -102,7 +102,7 @@ def _write_subsets(path: Path, chain: "_Chain", subsets: Iterable[str], *, seed:
 
 
 def _write_pile(path: Path, chain: "_Chain", seed: int) -> None:
-    """40 documents of each subset, named as in the Pile."""
+    """Write 40 documents of each subset of the Pile, named where the Pile names it."""
     rows = (
         {"text": text, "meta": {"pile_set_name": subset}}
         for subset in PILE_NAMES
@@ -149,14 +149,20 @@ def write_insertions(folder: Path, *, texts: int = 60) -> None:
 
 
 def _suffix(kind: str, size: int, *, is_member: bool, rng: np.random.Generator) -> list[int]:
-    """So many random tokens; members of the condition "rare" have one rare token instead."""
+    """The suffix of an inserted text: ``size`` random tokens; members of the condition "rare" have
+    one rare token instead.
+    """
     if kind == "rare" and is_member:
         return [600]
     return rng.integers(601, 700, size=size).tolist()
 
 
 class _Chain:
-    """Words drawn one after the other, each from the few that may follow the one before."""
+    """Words drawn one after the other, each from the few that may follow the one before.
+
+    ``words`` has the words, shape (600,), and ``followers`` the numbers of those that may follow
+    each, shape (600, 6).
+    """
 
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
@@ -186,7 +192,9 @@ class _Chain:
 
 
 def _article(chain: _Chain, walk: NDArray[np.int64]) -> str:
-    """An article with its title and a heading before every fourth paragraph."""
+    """An article in WikiText's form, with a title and a heading before every fourth paragraph, of
+    the words with the numbers ``walk``, shape (words,).
+    """
     title = " ".join(chain.words[walk[:3]]).title()
     blocks = [f" = {title} = \n \n"]
     for number, start in enumerate(range(0, len(walk), _PARAGRAPH)):
@@ -212,7 +220,9 @@ def _dialogues(chain: _Chain, count: int) -> Iterator[dict[str, Any]]:
 
 
 def _documents(chain: _Chain, count: int, seed: int, subset: str) -> Iterator[str]:
-    """Documents with two identifiers each, of kinds in turn; no value occurs twice."""
+    """``count`` documents of a subset with two identifiers each, of kinds in turn; values are drawn
+    at random from so many that none occurs twice.
+    """
     rng = np.random.default_rng([2, seed, *subset.encode()])
     kinds = [*_DIGITS, "ethereum", "serial"]
     for number, walk in enumerate(chain.walks(count, 5 * _SENTENCE, int(rng.integers(2**31)))):

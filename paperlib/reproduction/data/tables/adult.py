@@ -124,7 +124,9 @@ def read_parts() -> list[list[Row]]:
 
 
 def _file_of(portion: Part, folder: Path) -> Path:
-    """The file of one part: one in the folder, else UCI's, else cut out of OpenML's copy."""
+    """The file of one part: one in the folder, else UCI's, else cut out of OpenML's copy; both are
+    fetched into the folder. Raises DataUnavailableError where none can be had.
+    """
     for name in portion.files:
         if (folder / name).is_file():
             return folder / name
@@ -142,7 +144,9 @@ def _file_of(portion: Part, folder: Path) -> Path:
 
 
 def _check_official(portion: Part, rows: list[Row], path: Path) -> None:
-    """Refuse other rows than those of the official part, by their number and checksum."""
+    """Refuse (ValueError) other rows than those of the official part, by their number and checksum;
+    ``path`` is the file that they were read from.
+    """
     if len(rows) != portion.rows:
         raise ValueError(
             f"{path}: expected {portion.rows} rows, got {len(rows)}; the file is not whole"
@@ -156,7 +160,9 @@ def _check_official(portion: Part, rows: list[Row], path: Path) -> None:
 
 
 def _read_rows(path: Path) -> list[Row]:
-    """As `parse_rows`, of a file, which errors name."""
+    """The rows of a file, as `parse_rows` gives them; a ValueError, which begins with the file's
+    name, for what that refuses and for bytes that are no text.
+    """
     try:
         return parse_rows(path.read_text(encoding="utf-8").splitlines())
     except ValueError as error:  # bytes that are no text among them
@@ -181,7 +187,9 @@ def parse_rows(lines: Iterable[str]) -> list[Row]:
 
 
 def _checked_row(row: Row, number: int) -> Row:
-    """The row of this line, its income without a final full stop."""
+    """The row of the line of this number, its income without a final full stop; a ValueError where
+    it has other columns or values than Adult.
+    """
     if len(row) != len(COLUMNS):
         raise ValueError(f"line {number}: expected {len(COLUMNS)} columns, got {len(row)}")
     label = row[-1].removesuffix(".")
@@ -205,8 +213,12 @@ def _digest(rows: Iterable[Row]) -> str:
 
 
 def _fetch_openml(folder: Path) -> Path:
-    """Write both parts out of OpenML's copy, which joins them, into the folder; which comes first
-    is told by the pinned checksums.
+    """Fetch OpenML's copy, which joins both parts, and write each part into the folder, which is
+    returned; the pinned checksums tell which part comes first.
+
+    Raises:
+        DownloadError: The copy cannot be fetched.
+        ValueError: Its rows are not those of the two parts.
     """
     joined = folder / "adult_openml.csv"
     fetch(OPENML, joined)

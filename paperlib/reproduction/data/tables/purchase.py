@@ -72,7 +72,9 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
 
 
 def _file(folder: Path) -> Path:
-    """The archive or its unpacked file in the folder; fetched if neither is there."""
+    """The archive or its unpacked file in the folder; fetched if neither is there, a
+    DataUnavailableError where it cannot be.
+    """
     for name in (ARCHIVE, MEMBER):
         if (folder / name).is_file():
             return folder / name
@@ -88,7 +90,9 @@ def _file(folder: Path) -> Path:
 
 
 def _parsed(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """What each shopper bought, 0 or 1, shape (n, 600), and the classes from 0, shape (n,)."""
+    """What each shopper bought, 0 or 1, shape (n, 600), and the classes from 0, shape (n,); a
+    ValueError for an empty file and for a line of another form.
+    """
     text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
     lines = text.split()
     if not lines:

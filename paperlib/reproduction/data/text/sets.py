@@ -36,7 +36,8 @@ def docstrings() -> list[str]:
     documents: list[str] = []
     for path in [*sorted(folder.glob("*.py")), *sorted(folder.glob("*/*.py"))]:
         if path.parent.name not in ("site-packages", "test", "tests", "idlelib"):
-            with suppress(SyntaxError, ValueError, OSError):  # templates, or of another version
+            # Files that cannot be parsed are templates, or of another version of Python.
+            with suppress(SyntaxError, ValueError, OSError):
                 texts = _docstrings_in(ast.parse(path.read_bytes()))
                 documents += [text for text in texts if len(text) >= _SHORTEST]
     return documents
@@ -73,8 +74,8 @@ def wikitext2_held_out() -> list[str]:
 
 
 def wikitext(name: str, folder: str) -> list[str]:
-    """The articles of WikiText's training part in the official layout:
-    wikitext-103/wiki.train.tokens.
+    """The articles of WikiText's training part in the official layout, such as
+    wikitext-103/wiki.train.tokens in the data folder; ``name`` is what errors call the set.
 
     Raises:
         DataUnavailableError: There is no such file.
