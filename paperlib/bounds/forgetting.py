@@ -115,6 +115,7 @@ def audit_forgetting(
     ('known', 400, 400, True)
     """
     check_scores("scores", scores, *others)
+    # Half of the error for each of two directions: the larger bound holds at the confidence.
     hypothesis = Hypothesis(check_delta(delta), (1 - check_confidence(confidence)) / 2)
     utility = _checked_utility(utility)
     leaning = _leaning(scores)

@@ -8,7 +8,12 @@ from typing import Any
 
 
 def optional_package(name: str, extra: str, purpose: str) -> Any:
-    """The module ``name`` of a package of an extra.
+    """The module of a package that is installed with an extra of this one.
+
+    Args:
+        name: Of the module.
+        extra: Of this package.
+        purpose: What needs it, the beginning of the message.
 
     Raises:
         ModuleNotFoundError: It is missing; the message says how to get it.

@@ -295,6 +295,7 @@ def json_lines(text: str) -> Table:
     names = dict.fromkeys(name for row in rows for name in row)
 
     def read(columns: Sequence[str]) -> dict[str, Cells]:
+        """The cells of these columns; a ValueError for one that holds lists or objects."""
         return {name: single_values(name, [row.get(name) for row in rows]) for name in columns}
 
     return Table(names=tuple(names), read=read)
@@ -392,6 +393,7 @@ def _torch_file(data: bytes) -> Table:
     by_name = {str(name): tensor.detach() for name, tensor in tensors.items()}
 
     def headers(names: Sequence[str]) -> dict[str, ArrayHeader]:
+        """Type and shape of these tensors as arrays, by name."""
         # A tensor may be larger than what is stored of it: repeated, or sparse.
         number = np.dtype(np.float64)
         return {name: ArrayHeader(number, tuple(by_name[name].shape)) for name in names}

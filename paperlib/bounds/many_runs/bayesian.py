@@ -91,6 +91,7 @@ def posterior_quantile(probability: float, counts: ErrorCounts, *, delta: float 
     """
 
     def below(epsilon: float) -> bool:
+        """Whether the quantile lies above this epsilon, nats."""
         return posterior_cdf(epsilon, counts, delta=delta) < probability
 
     if not below(0.0):

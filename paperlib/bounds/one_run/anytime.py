@@ -157,6 +157,7 @@ class _CountSearch:
         start, end = step.start, step.end
 
         def refuted(epsilon: ArrayLike) -> NDArray[np.bool_]:
+            """Whether each count refutes its own epsilon, nats, or one for all; shape (counts,)."""
             return log_mixture(self._k, self._r, epsilon, self._share) >= self._threshold
 
         low, high = np.where(refuted(end), end, start), np.full_like(self._r, end)

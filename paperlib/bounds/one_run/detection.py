@@ -229,6 +229,7 @@ def fewest_shown(
     """
 
     def shown(records: int, audits: range) -> int:
+        """How many of the audits of these numbers show so many records."""
         return sum(shows(records, audit) for audit in audits)
 
     return fewest_shown_together(shown, most, power, simulations, 1)
