@@ -27,6 +27,7 @@ _ORDER_LEVEL = 1e-3  # chance that units in a random order of sides count as in 
 _MANY = 200  # values, of which half of the changes that chance makes are a rare event
 _FEW_CHANGES = 0.5  # of the side, as a share of those in a random order; chosen
 _WINDOW = 25  # neighbours on each side of a score, for the local share of members
+_WINDOW_OF_UNITS = 5  # neighbouring units likewise, for the share around a unit's measure
 _DENSE = 0.8  # share of the whole numbers from the first on that numbers of rows take up
 _ROLES = re.compile(
     r"non[-_ ]?members?|members?|train(?:ing|ed)?|test(?:ing)?|valid(?:ation)?|val|dev|eval"
@@ -83,13 +84,16 @@ def check_column(
 ) -> None:
     """Refuse (ValueError) a column that names units of several rows, or records of both sides.
 
-    Numbers with fractions are measured and name nothing. A column whose values are in the order of
+    Numbers with fractions are measured. They name units, such as an income that each row of a
+    customer repeats, where most rows share theirs on one side, while rows of neighbouring numbers
+    stand on both. A column whose values are in the order of
     the sides, such as the date of a split by time, names units only where the scores of one value
     are more alike than those of its neighbours.
 
     Guarantee:
         A column of rows with coins of their own is refused with probability 1e-6 at most, in
-        either way.
+        either way; one of measured numbers where the chance of membership changes smoothly with
+        them.
 
     Args:
         label: How the message calls the column, and ``name`` what the user types.
@@ -109,7 +113,9 @@ def check_column(
     --group-column user if each row is a record of its own
     """
     texts = [_text(cell) for cell in cells]
+    ways = ways or WaysOut()
     if _is_measured(texts):
+        _check_measured(label, name, texts, member, ways)
         return
     names, codes = _codes(texts)
     repeats, repeated = _repeats(codes, len(names), member)
@@ -120,7 +126,6 @@ def check_column(
     if _tail(repeats.mixed, expected, total) > _LEVEL or _are_row_numbers(names, codes, member):
         return
     several = f"of its {total:,} values that stand in several rows"
-    ways = ways or WaysOut()
     way_out = f"{ways.group.format(name=name)} if each row is a record of its own"
     if repeats.mixed > expected:
         raise ValueError(
@@ -134,10 +139,33 @@ def check_column(
     in_members = repeats.members[order] > 0
     if in_order and not _are_alike(codes, repeated[order], in_members, scores):
         return
-    raise ValueError(
-        f"{label} names units: {total - repeats.mixed:,} {several} stand on one side only, and "
-        f"rows of one unit are not independent; {ways.unit.format(name=name)}, or {way_out}"
+    raise _names_units(label, name, total - repeats.mixed, total, ways)
+
+
+def _names_units(label: str, name: str, one_sided: int, total: int, ways: WaysOut) -> ValueError:
+    """The error of a column of whose ``total`` repeated values so many stand on one side."""
+    return ValueError(
+        f"{label} names units: {one_sided:,} of its {total:,} values that stand in several rows "
+        "stand on one side only, and rows of one unit are not independent; "
+        f"{ways.unit.format(name=name)}, or {ways.group.format(name=name)} if each row is a record "
+        "of its own"
     )
+
+
+def _check_measured(
+    label: str, name: str, texts: Sequence[str], member: Flags, ways: WaysOut
+) -> None:
+    """Refuse (ValueError) measured numbers that name units; as `check_column`."""
+    numbers = np.array([float(text.replace(",", ".")) if text else np.nan for text in texts])
+    present = np.isfinite(numbers)
+    times = np.unique(numbers[present], return_counts=True)[1]
+    if 2 * int(times[times > 1].sum()) <= len(texts):
+        return
+    window = max(_WINDOW, _WINDOW_OF_UNITS * int(np.median(times[times > 1])))
+    copies = copies_of_one_side(numbers[present], member[present], window)
+    if copies is None or copies.mixed > _MOST_MIXED * copies.values:
+        return
+    raise _names_units(label, name, copies.values - copies.mixed, copies.values, ways)
 
 
 @dataclass(frozen=True)
@@ -149,7 +177,9 @@ class TiedCopies:
     expected: float  # which would by chance, on average
 
 
-def copies_of_one_side(values: NDArray[Any], member: Flags) -> TiedCopies | None:
+def copies_of_one_side(
+    values: NDArray[Any], member: Flags, window: int = _WINDOW
+) -> TiedCopies | None:
     """Values that stand on one side too often to be equal by chance; None where chance explains
     them.
 
@@ -159,6 +189,7 @@ def copies_of_one_side(values: NDArray[Any], member: Flags) -> TiedCopies | None
     Args:
         values: Scores, or any numbers in whose order the chance changes smoothly, shape (n,).
         member: Of the same rows, shape (n,).
+        window: Neighbours on each side that tell the chance of a value.
     """
     codes = np.unique(values, return_inverse=True)[1].ravel()  # number of each row's value
     order = np.argsort(codes, kind="stable")
@@ -167,12 +198,12 @@ def copies_of_one_side(values: NDArray[Any], member: Flags) -> TiedCopies | None
     if total < _FEWEST:
         return None
     # Of each repeated value, in the order of values: its first row and the one behind its last; and
-    # the same of the window of 25 rows on each side.
+    # the same of the window on each side.
     starts = np.searchsorted(codes[order], repeated)
     ends = starts + repeats.counts
     members_before = np.append(0, np.cumsum(member[order]))
-    firsts = np.maximum(starts - _WINDOW, 0)
-    lasts = np.minimum(ends + _WINDOW, codes.size)
+    firsts = np.maximum(starts - window, 0)
+    lasts = np.minimum(ends + window, codes.size)
     left = members_before[starts] - members_before[firsts]
     right = members_before[lasts] - members_before[ends]
     # Of the shares below, above and around, the one by which the fewest are on both sides: where

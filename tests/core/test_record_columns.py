@@ -61,6 +61,30 @@ def test_a_column_of_units_is_refused_whatever_its_name(name, order, tmp_path):
         assert "names units" in refused(rf"column '{name}'", read_scores, *files)
 
 
+@pytest.mark.parametrize(("count", "rows"), [(200, 2), (200, 5), (120, 10), (60, 30)])
+def test_measured_numbers_that_each_row_of_a_unit_repeats_are_refused(count, rows, tmp_path):
+    path = tmp_path / "losses.csv"
+    unit, frame = units(5, count=count, rows=rows, order="shuffled")
+    incomes = np.random.default_rng(6).lognormal(10, 0.5, count).round(2)
+    frame["income"] = incomes[unit]
+    frame.to_csv(path, index=False)
+    assert "--unit income " in refused("column 'income' names units", read_scores, path)
+    frame["income"] = incomes[np.random.default_rng(7).permutation(unit)]  # rows of their own
+    frame.to_csv(path, index=False)
+    read_scores(path)
+
+
+def test_measured_numbers_that_tell_of_membership_name_no_units(tmp_path):
+    """Sides that follow the numbers, by a leak or by a date, are no sides of units."""
+    path, rng = tmp_path / "losses.csv", np.random.default_rng(8)
+    for shift, digits in ((3.0, 1), (0.5, 1), (8.0, 1), (3.0, 2)):
+        member = rng.random(2_000) < 0.5
+        other = (rng.normal(size=2_000) - shift * member).round(digits)
+        frame = pd.DataFrame({"loss": rng.normal(size=2_000), "other": other, "member": member * 1})
+        frame.to_csv(path, index=False)
+        read_scores(path)
+
+
 def test_few_units_with_rows_of_any_number_and_units_of_units_are_refused(tmp_path):
     path = tmp_path / "losses.csv"
     for seed, count, rows in ((1, 30, 10), (2, 200, 2), (3, 12, 40)):
