@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -357,8 +357,8 @@ def choose_dp_sniper(selection: Selection) -> OutputSet:
     """The scores whose logistic posterior of membership is above the best threshold, or below it,
     whichever has the better bound on the selection scores (Bichsel et al. 2021).
     """
-    slope, intercept, centre, spread = logistic_fit(selection.x, selection.is_member)
-    posterior = expit(intercept + slope * (selection.x - centre) / spread)
+    fit = logistic_fit(selection.x, selection.is_member)
+    posterior = expit(fit.intercept + fit.slope * (selection.x - fit.centre) / fit.spread)
     best_value, intervals = -math.inf, _EVERYWHERE
     for sign in (1.0, -1.0):  # the highest posteriors first, then the lowest
         order = np.argsort(-sign * posterior, kind="stable")
@@ -367,18 +367,27 @@ def choose_dp_sniper(selection: Selection) -> OutputSet:
         last = np.append(np.flatnonzero(np.diff(posterior[order])), order.size - 1)
         strongest, value = _best(selection, right[last], guesses[last])
         count = int(last[strongest]) + 1
-        low, high = (0, count) if sign * slope > 0 else (count, 0)
+        low, high = (0, count) if sign * fit.slope > 0 else (count, 0)
         if value > best_value:
             best_value, intervals = value, _tails(selection.x, low, high)
     return selection.result(intervals)
 
 
-def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, float, float, float]:
+class LogisticFit(NamedTuple):
+    """The log-odds of membership at x, nats: ``intercept + slope * (x - centre) / spread``."""
+
+    slope: float
+    intercept: float
+    centre: float  # mean of the feature
+    spread: float  # its standard deviation; 1 where it has none
+
+
+def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> LogisticFit:
     """Logistic regression of membership on one feature, by Newton steps with a slight ridge.
 
-    Returns:
-        Slope, intercept, centre and spread: the log odds at x are intercept + slope * (x - centre)
-        / spread.
+    Args:
+        x: The feature, shape (n,).
+        is_member: Membership, shape (n,).
     """
     centre, spread = float((x / x.size).sum()), spread_of(x) or 1.0
     z = (x - centre) / spread
@@ -396,7 +405,7 @@ def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, fl
         weights = weights + step
         if float(np.abs(step).max()) < 1e-10:
             break
-    return float(weights[1]), float(weights[0]), centre, spread
+    return LogisticFit(float(weights[1]), float(weights[0]), centre, spread)
 
 
 CHOICES: dict[Method, Callable[[Selection], OutputSet]] = {

@@ -1,7 +1,7 @@
 """From scores of candidate sets to ranks, margins and exposure."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -156,11 +156,19 @@ def spread(name: str, values: ArrayLike, size: int, *, minimum: int) -> IntArray
     return np.broadcast_to(counts, (size,)).copy()
 
 
+class _FlatScores(NamedTuple):
+    """Scores of sets of different sizes, one set after another; higher means member."""
+
+    true: FloatArray  # of the true identifiers, shape (sets,)
+    candidates: FloatArray  # of the generated alternatives of all sets, shape (candidates,)
+    owner: IntArray  # number of the set that each of these belongs to, shape (candidates,)
+    sizes: IntArray  # alternatives in each set, shape (sets,)
+
+
 def _flat(
     true_scores: ArrayLike, candidate_scores: CandidateScores, higher_means_member: bool
-) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """True scores (sets,), the scores of all candidates one after another (candidates,), the set
-    each belongs to (candidates,), and the candidates per set (sets,); higher means member in them.
+) -> _FlatScores:
+    """Scores of sets, checked, turned so that higher means member, and laid end to end.
 
     Raises:
         ValueError: Another number of sets than of true scores, a set without a candidate, or a
@@ -179,4 +187,5 @@ def _flat(
         )
     flat = check_vector("candidate_scores", np.concatenate(rows))
     sign = 1.0 if higher_means_member else -1.0
-    return sign * true, sign * flat, np.repeat(np.arange(true.size), sizes), sizes
+    owner = np.repeat(np.arange(true.size), sizes)
+    return _FlatScores(sign * true, sign * flat, owner, sizes)
