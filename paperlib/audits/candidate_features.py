@@ -101,8 +101,16 @@ def learned_hits(
 ) -> Flags:
     """Whether each guess was right, in the order of guessing, without the sets looked at.
 
-    ``sets`` are features, shape (m, k, d), shuffled within each set, and ``true`` the positions of
-    the true candidates, shape (m,). `RECALL_SHARE` of the sets, at least one, are looked at first.
+    `RECALL_SHARE` of the sets, at least one, are looked at first.
+
+    Args:
+        sets: Features, shape (m, k, d), candidates in random order within each set.
+        true: Positions of the true candidates, shape (m,).
+        model: Fitted anew whenever the revealed sets have grown by a fifth.
+        rng: Draws the sets that are looked at, and the candidates that a fit compares.
+
+    Returns:
+        Shape (m - sets looked at,).
     """
     revealed = np.zeros(len(sets), dtype=bool)
     looks = max(1, math.ceil(RECALL_SHARE * len(sets)))

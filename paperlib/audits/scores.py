@@ -220,6 +220,9 @@ def audit_losses(
             are averaged: a unit is one record.
         options: As for `audit`; design "game" is for a split that nobody tossed coins for.
 
+    Raises:
+        ValueError: What `audit` refuses, and names of units that do not fit the losses.
+
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> audits = audit_losses(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), design="game")
@@ -261,6 +264,7 @@ def audit_scores(
     its own confidence; no claim covers the largest, chosen after looking.
 
     Args:
+        scores: Scores or losses of members and of non-members, with their direction.
         others: Nothing: a second array is refused with a hint at `MembershipScores`.
         delta: Delta of the (epsilon, delta)-DP to test, and of Epsilon* where it is above 0, in [0,
             1).
@@ -342,8 +346,15 @@ def audits_of(
     design: Design,
     seed: int,
 ) -> list[ScoreAudit]:
-    """The audits of `audit_scores`, the main one first, of scores whose records were checked; the
-    arguments are its own.
+    """The audits of `audit_scores`, the main one first, of scores whose records were checked.
+
+    Args:
+        unsorted: The scores, in any order.
+        curve: A claimed trade-off curve to test beside; None for none.
+        guess, delta, confidence, design, seed: As for `audit_scores`.
+
+    Raises:
+        ValueError: Scores that do not allow the main audit.
     """
     # Sorted, so that the order of the rows tells nothing and changes neither a game nor a split.
     scores = MembershipScores(

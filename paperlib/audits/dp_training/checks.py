@@ -377,11 +377,12 @@ def _held(runs: Runs, stated: Stated) -> list[NDArray[np.bool_]]:
 
 
 def _rate(runs: Runs, stated: Stated) -> DpCheck:
-    """Whether canaries are in no more steps than independent draws at the stated rate put there, by
-    an exact binomial test.
+    """Whether record 0 is in no more steps than independent draws at the stated rate put it there,
+    by an exact binomial test.
     """
     held = np.concatenate(_held(runs, stated))
     count, total = int(held.sum()), held.size
+    # The chance of so many steps or more; at a rate of 1 none are too many.
     p_value = float(bdtrc(count - 1, total, stated.rate)) if count > 0 and stated.rate < 1 else 1.0
     return DpCheck(
         name="sampling rate",

@@ -30,8 +30,8 @@ class Loop:
         self.divisor: float | None = None
 
     def read(self, data: Any, seed: int) -> FloatArray:
-        """Gradients of a training whose parameters are held at their start, (steps, parameters);
-        also such as are not finite.
+        """Gradients of a training on ``data`` with this seed, whose parameters are held at their
+        start, (steps, parameters); also such as are not finite.
 
         Raises:
             ValueError: No optimizer made a step and no gradients were returned, or parameters that
@@ -40,8 +40,8 @@ class Loop:
         return self._released(data, seed, hold=True)
 
     def held(self, data: Any, seed: int) -> FloatArray:
-        """Gradients of a training whose parameters are held at their start, (steps, parameters); a
-        ValueError for such as are not finite.
+        """Gradients of a training on ``data`` with this seed, whose parameters are held at their
+        start, (steps, parameters); a ValueError for such as are not finite.
         """
         rows = self.read(data, seed)
         if not np.isfinite(rows).all():

@@ -216,10 +216,11 @@ def _seen_canaries(
 
 
 def along(loop: Loop, data: Any, canary: Any, null: Any, seed: int, *, member: bool) -> FloatArray:
-    """How far each step went in the direction of a canary's gradient, among records without a
-    gradient, shape (steps,).
+    """How far each step of a training with this seed went in the direction of a canary's gradient,
+    shape (steps,).
 
-    A ``member`` canary stands in place of record 0. The unit is that of a released gradient; a
+    All records of ``data`` are nulls, which have no gradient, but for record 0, in whose place a
+    ``member`` canary stands. The unit is that of a released gradient; a
     ValueError for gradients that are not finite.
     """
     all_null = with_record(data, null, slice(None))

@@ -62,10 +62,12 @@ def chat_questions(
     their order.
 
     Args:
+        corpus: Path of a file or a folder, or texts and documents.
         kinds: Some of `CHAT_KINDS`; None for all.
         before: Characters before each identifier that are sent, 0 to 2000.
         shown: Digits of the identifier that are sent, 0 to 8; fewer of a short one.
         limit: If there are more identifiers, a random sample of this size.
+        seed: Seed of the sample and of the draws that look-alikes are compared with, 0 or more.
         log: Counts what is left out, and why.
 
     Raises:

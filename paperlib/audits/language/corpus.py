@@ -57,9 +57,11 @@ def corpus_identifiers(
     others are not seen (`CorpusLists`).
 
     Args:
+        documents: Texts, or documents with their part of the corpus.
         kinds: Kinds to look for; None for all.
         before: Characters to keep before an identifier, 0 or more.
-        limit: If there are more, a random sample of this size.
+        limit: If there are more, a random sample of this size; None for all.
+        seed: Seed of the sample, 0 or more.
         log: Counts the identifiers that are left out.
 
     Raises:
@@ -139,7 +141,9 @@ class _CorpusIdentifiers:
         self._first_fair: dict[str, FoundIdentifier | None] = {}
 
     def add(self, number: int, text: str, subset: str = "") -> None:
-        """Look for identifiers in a document; ``number`` is that of the document in the corpus."""
+        """Take the identifiers of a document, its ``text``; ``number`` is that of the document in
+        the corpus, ``subset`` its part of it.
+        """
         self.documents += 1
         with_keys: list[tuple[Identifier, str]] = []
         in_document: set[str] = set()

@@ -206,7 +206,9 @@ def audit_language_model(
         rank_attack: The attack whose ranks are audited.
         confidence, delta: As for `audit_ranks`; the confidence is that of the intervals too.
         draws: Number of bootstrap draws, 1 or more.
+        batch_size: Texts of a batch, 1 or more.
         neighbours: Neighbours of each text for the neighbourhood attack; 0 leaves it out.
+        seed: Seed of the alternatives, of ties and of the bootstrap, 0 or more.
         options: Options of `score_texts`.
 
     Raises:
@@ -456,9 +458,18 @@ def audited_identifiers(
     seed: int = 0,
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
-    """Identifiers to audit of a corpus, or of documents; ``log`` counts what was left out, and why.
+    """Identifiers to audit of a corpus, or of documents.
 
     Of texts with what training took its loss from, such as completions, those that stand there.
+
+    Args:
+        corpus: Name of a known corpus, path of a file or a folder, or documents.
+        kinds: Kinds of identifiers; None for all.
+        blind_filter: Whether those that their letters tell from generated ones are left out.
+        before: Characters to keep before each, 0 or more.
+        limit: If there are more, a random sample of this size; None for all.
+        seed: Seed of the sample and of the filter's draws, 0 or more.
+        log: Counts what was left out, and why.
 
     Raises:
         ValueError: An empty name of a corpus, or an unknown kind; and as `open_corpus`.

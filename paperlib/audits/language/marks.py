@@ -43,8 +43,8 @@ def version_names(name: str, versions: Sequence[str]) -> list[str]:
 
 
 def prompts_of(coins: Coins, texts: Mapping[str, str]) -> dict[str, str]:
-    """For each text, by its name, what a chat is to continue: the beginning that its versions have
-    in common; texts without such a beginning are left out.
+    """For each text, by its name, what a chat is to continue: the beginning that its versions,
+    ``texts`` by id, have in common; texts without one of 20 characters are left out.
 
     Raises:
         ValueError: As for `sealed_versions`.
@@ -111,6 +111,7 @@ def audit_marks(
         coins: Those of `toss_versions`.
         texts: Each version by its id.
         reference: The like scores of a model that did not see the texts, for the blind test.
+        delta, confidence: As for `audit_places`.
 
     Raises:
         ValueError: Scores of other versions, and what `sealed_versions` and `audit_places` refuse.

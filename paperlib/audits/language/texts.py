@@ -93,6 +93,9 @@ class TextsAudit:
             (probability in one try), chance (in ``tries``), tries (fewest for ``chance``) and
             extractable.
 
+        Raises:
+            ValueError: Numbers out of range, or an audit without ``split``, which scored no suffix.
+
         Source:
             (n, p)-discoverable extraction, Hayes et al. (2024).
         """

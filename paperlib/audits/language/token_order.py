@@ -30,6 +30,7 @@ def order_features(tokens: Sequence[Sequence[Hashable]]) -> Any:
     frame = frame_tokens(tokens)
 
     def features(text: Sequence[Hashable]) -> list[str]:
+        """The names of the features that stand in one text."""
         return [*_pairs(text), *_edges(text), *_frame(text, frame)]
 
     vectorizer: Any = HashingVectorizer(

@@ -271,7 +271,7 @@ def _auc_section(gain: AucGain) -> TableSection:
 
 def _check_steady(target: Model, batch: Batch, losses: FloatArray) -> None:
     """Refuse (ValueError) a target that gives a row other losses among other rows, or the next
-    time.
+    time: the first eight of a batch are asked again, which had ``losses``, shape (n, k).
     """
     if not np.isfinite(losses).all():
         return  # named where the losses are used

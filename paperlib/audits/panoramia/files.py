@@ -206,7 +206,7 @@ def load_target(
 
 def load_training(train_again: str) -> Callable[..., Any] | None:
     """The function that trains the target again, from "FILE.py:FUNCTION"; None where that is
-    empty.
+    empty, a ValueError where there is no such file or function.
     """
     path, _, name = train_again.rpartition(":")
     if not train_again:

@@ -96,6 +96,10 @@ def bring_images(
     class by class, and so do helpers; the rest is audited. With them all members are audited; their
     generator must not have seen any. Half of the generated images go to a helper that learns these
     alone.
+
+    Raises:
+        ValueError: Images or labels of other types or shapes, or images that are members and
+            non-members.
     """
     settings = defaults or ImageDefaults()
     x, y = _checked("images", (images, labels))

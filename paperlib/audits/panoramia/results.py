@@ -175,8 +175,8 @@ class TargetScores:
         self, search: RecallSearch, confidence: float, *, delta: float = 0.0
     ) -> OneRunResult:
         """Result of the audit with real non-members, with the claim of a game that tossed its coins
-        itself: of "rm_rn" by guesses of members alone, of "o1" by pairs of counts of both guesses
-        from a grid.
+        itself, at this confidence and ``delta``: of "rm_rn" by guesses of members alone, of "o1" by
+        pairs of counts of both guesses from a grid.
         """
         scores = MembershipScores.from_labels(self.attack, self.membership)
         guess: Guess = "grid"

@@ -37,8 +37,14 @@ def audit_pools(
     """Audit targets in repeated games, which share split, coins and baseline (PANORAMIA, Algorithm
     1).
 
+    Args:
+        pools: Examples of each kind, and what all models say of them.
+        config: Sizes of the games, attacks and repetitions.
+        targets: Names of the targets to audit; None for all of the pools.
+        audits: Which audits; those with real non-members are left out of pools without any.
+
     Raises:
-        ValueError: A target or audit that there is not.
+        ValueError: A target or audit that there is not, or pools too small for these games.
     """
     names = pools.target_names if targets is None else tuple(targets)
     for name in names:

@@ -92,7 +92,9 @@ class Learning:
     def private(
         self, encoder: RowEncoder, rows: int, epsilon: float, delta: float, seed: int
     ) -> TrainingConfig:
-        """How a model on ``rows`` rows is trained by DP-SGD to ``epsilon``, nats, at ``delta``."""
+        """How a model on ``rows`` rows is trained by DP-SGD to ``epsilon``, nats, at ``delta``, on
+        what ``encoder`` makes of them; the noise is what the accountant asks for.
+        """
         batch = min(self.dp_batch_size or rows, rows)
         steps = self.dp_epochs * -(-rows // batch)  # an epoch rounded up to whole batches
         return replace(

@@ -103,6 +103,9 @@ def bring_text(
     Some documents become D_G: the generator, helpers and, from scratch, the tokenizer learn from
     them. Chunks of the others are audited. Half of the generated chunks go to a helper that learns
     these alone. The target of `audit_model` takes texts and their tokens then.
+
+    Raises:
+        ValueError: Documents that are no texts, or fewer than 30 chunks to learn or to audit.
     """
     settings = defaults or TextDefaults()
     documents = list(documents)

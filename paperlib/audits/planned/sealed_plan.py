@@ -193,7 +193,9 @@ class SealedPlan:
         write_sealed(path, self._content())
 
     def _sealed_before(self, path: "str | PathLike[str]", first: "SealedPlan") -> str:
-        """The error message of a file that holds a plan already: in which fields this differs."""
+        """The error message of a file that holds the plan ``first`` already: in which fields this
+        plan differs from it, if it does.
+        """
         lines: list[str] = []
         for name in _fields():
             before, new = getattr(first, name), getattr(self, name)

@@ -50,8 +50,19 @@ def network_losses(
     device: Any,
     progress: bool | None,
 ) -> FloatArray:
-    """Losses of a module's outputs for every record, float64, shape (n,), by ``loss`` or else by
-    `LossRule`; data and errors as of `losses`.
+    """Losses of a module's outputs for every record, float64, shape (n,).
+
+    Args:
+        model: Put into evaluation mode, and back as it was.
+        data: As for `losses`.
+        loss: From outputs and targets of a batch to losses, shape (n,); None for `LossRule`.
+        batch_size: Records of a batch, None for 256, and for data that come in batches.
+        device: Where the module is computed; None for where it lies.
+        progress: Whether a bar shows the progress; None shows it on a terminal.
+
+    Raises:
+        ValueError: Data or outputs whose losses are not certain, losses that are not finite, or a
+            model that gives others when it is asked again.
     """
     floating = (weight.dtype for weight in model.parameters() if weight.is_floating_point())
     batches, total = batches_of(data, batch_size, next(floating, torch.get_default_dtype()))
@@ -425,7 +436,8 @@ def _column_batches(
 
 
 def tensor_of_numbers(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """A tensor as it is; a copy of other arrays, floating-point numbers as ``dtype``.
+    """A tensor as it is; of an array or a list a copy, in which floating-point numbers have the
+    type ``dtype``, their own for None.
 
     Raises:
         ValueError: Values that are no numbers.

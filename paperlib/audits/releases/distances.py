@@ -140,7 +140,7 @@ def _by_word(cells: "pd.Series[Any]", size: int) -> FloatArray:
 
 def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
     """The texts of both: distances are one minus the cosine of their words and pairs of words, rare
-    ones with more weight (TF-IDF).
+    ones with more weight (TF-IDF); rows are sparse, shapes (n, words) and (m, words).
 
     Of texts that put no spaces between their words, up to three letters in a row take the place of
     words.
