@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from paperlib.core import FloatArray
-from paperlib.core.checks import check_in
+from paperlib.core.checks import check_at_least, check_in
 from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 
@@ -84,11 +84,15 @@ def kernel_distance(
     over random ``subsets`` of at most ``subset`` points each; with features of an Inception network
     this is KID.
 
+    Args:
+        subset: Most points of each subset, 2 or more.
+        subsets: Number of subsets, 1 or more.
+
     Returns:
         Mean over subsets, and its standard error; NaN for a single subset.
 
     Raises:
-        ValueError: Fewer than two points, or widths that differ.
+        ValueError: Fewer than two points, widths that differ, or too small subsets or too few.
 
     Source:
         Binkowski, Sutherland, Arbel and Gretton (2018), arXiv:1801.01401, section 4.
@@ -99,6 +103,8 @@ def kernel_distance(
             f"first, second: expected (n, d) and (m, d), 2 rows or more, got {x.shape} and "
             f"{y.shape}"
         )
+    check_at_least(2, subset=subset)
+    check_at_least(1, subsets=subsets)
     size = min(subset, len(x), len(y))
     rng = np.random.default_rng(seed)
     distances: list[float] = []

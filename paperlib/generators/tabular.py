@@ -314,7 +314,7 @@ def corrected_information(joint: FloatArray, sizes: list[int], rows: int) -> Flo
     ``joint`` are the blocks of counts that `coded` returns, ``sizes`` the number of codes of each
     of d columns, ``rows`` those of the table.
     """
-    single = np.diag(joint)
+    single = np.diag(joint)  # rows of each code
     with np.errstate(divide="ignore", invalid="ignore"):  # pairs of codes that no row has add 0
         terms = joint / rows * np.log(joint * rows / np.outer(single, single))
     # The sum over each block is the information of a pair of columns.
@@ -469,6 +469,7 @@ def _distances_from_independence(
     for values in singles:
         counts = np.maximum(values, 0)
         frequencies.append(counts / max(counts.sum(), 1.0))
+    # The number of rows, as the counts with noise tell it.
     total = max(1.0, float(np.mean([values.sum() for values in singles])))
     distances: dict[tuple[int, int], float] = {}
     for i, j in combinations(range(len(singles)), 2):

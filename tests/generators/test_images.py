@@ -129,6 +129,9 @@ def test_the_kernel_distance_has_no_bias_and_sees_a_shift():
         RNG.normal(size=(300, 4)), RNG.normal(0.5, size=(300, 4)), subset=150
     )
     assert shifted > 5 * spread
+    for option in ({"subset": 1}, {"subsets": 0}):  # a mean of nothing
+        with pytest.raises(ValueError, match=next(iter(option))):
+            kernel_distance(*pairs[0], **option)
 
 
 @pytest.mark.gpu

@@ -75,8 +75,8 @@ def constants() -> frozenset[str]:
 
 
 def no_draw(digits: str) -> str:
-    """Why 7 or more hexadecimal digits are no random draw, at the level of each reason; else
-    empty.
+    """Why 7 or more lower-case hexadecimal digits are no random draw; empty where nothing speaks
+    against one. Each reason meets digits drawn uniformly with the chance `_LEVEL` at most.
     """
     if digits in constants():
         return "known constant"

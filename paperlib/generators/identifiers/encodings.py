@@ -90,6 +90,7 @@ def segwit_program(address: str) -> tuple[int, bytes] | None:
     # Lengths in bytes: a hash of a key or of a script, and a key of version 1 (BIP-141, BIP-341).
     if len(program) not in ((20, 32) if version == 0 else (32,)):
         return None
+    # Bits beyond the program must be zeros: then the same address is written again.
     return (version, program) if segwit_address(version, program) == address else None
 
 

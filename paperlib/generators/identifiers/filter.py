@@ -390,7 +390,7 @@ def shape_features(texts: list[str]) -> NDArray[np.float32]:
     before.
     """
     lengths = np.array([len(text) for text in texts])
-    width = int(lengths.max(initial=16))
+    width = int(lengths.max(initial=16))  # room for 8 letters at each end
     codes = letter_codes(texts, width)
     counts = np.stack([(codes == letter).sum(axis=1) for letter in _LETTERS], axis=1)
     tail = np.clip(lengths[:, None] + np.arange(-8, 0), 0, None)  # places of the last 8 letters

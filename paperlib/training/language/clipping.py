@@ -334,7 +334,9 @@ def _outer(layer: Any, layer_input: Tensor, delta: Tensor) -> _Outer:
 
 
 def _square_norms(several: Sequence[_Outer | _Patches]) -> Tensor:
-    """Squared norms of the sums of all uses of one weight, shape (documents,)."""
+    """Squared norm of each document's gradient of one weight, which is the sum over all its uses,
+    shape (documents,).
+    """
     uses = [use.outer() if isinstance(use, _Patches) else use for use in several]
     first = uses[0]
     if len(uses) == 1 and first.rows.is_floating_point():
@@ -345,6 +347,7 @@ def _square_norms(several: Sequence[_Outer | _Patches]) -> Tensor:
         if 2 * tokens**2 > rows * columns:
             formed = first.rows.transpose(1, 2) @ first.columns  # (documents, rows, columns)
             return formed.square_().sum((1, 2))
+    # A use is the sum over tokens i of the outer products of rows r_i and columns c_i, and
     # |sum of r_i c_i|^2 = sum over pairs of (r_i . r_j) (c_i . c_j), each two uses counted twice.
     total = torch.zeros(len(first.rows), dtype=first.columns.dtype, device=first.columns.device)
     for number, use in enumerate(uses):
@@ -376,16 +379,21 @@ def _compare(
     expected: Sequence[Tensor | None],
     ones: Tensor,
 ) -> None:
-    """Refuse a model where a sum of gradients is not what autograd ``expected`` it to be.
+    """Refuse (ValueError) a model where the sum over documents of a parameter's gradients is not
+    what autograd gives, but for rounding.
 
-    ``ones`` are the factors of a plain sum, shape (documents,).
+    Args:
+        expected: The gradient of each of ``parameters`` by autograd; None where the loss does not
+            depend on it.
+        ones: The factors of a plain sum, shape (documents,).
     """
     names = {parameter: name for name, parameter in model.named_parameters()}
-    for parameter, right in zip(parameters, expected, strict=True):
+    for parameter, by_autograd in zip(parameters, expected, strict=True):
         total = gradients.sum_of(parameter, ones)
-        if right is None:  # The loss does not depend on it.
-            right = torch.zeros_like(total)
-        if (total - right).norm() > _CHECK_TOLERANCE * right.norm() + _NORM_OFFSET:
+        if by_autograd is None:  # The loss does not depend on it.
+            by_autograd = torch.zeros_like(total)
+        difference = (total - by_autograd).norm()
+        if difference > _CHECK_TOLERANCE * by_autograd.norm() + _NORM_OFFSET:
             raise ValueError(
                 f"model: {names[parameter]} takes part in the loss other than through its layer, "
                 "so that the gradient of one document is not known; freeze it (requires_grad) or "

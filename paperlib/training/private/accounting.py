@@ -301,12 +301,12 @@ def privacy_curve(
     adding or removing one record; in the order of ``epsilons``.
 
     Args:
-        noise_multiplier: Noise in units of the clipping norm, above 0.
+        noise_multiplier: Noise in units of the clipping norm; 0 gives deltas of 1.
         sampling_rate: Chance of a record to be in a batch, in (0, 1].
-        steps: Steps of the training, 0 or more.
+        steps: Steps of the training, 1 or more.
 
     Raises:
-        ValueError: A chance or number of steps out of range.
+        ValueError: A value is out of range.
 
     >>> [round(delta, 3) for delta in privacy_curve([0.0, 1.0, 2.0], 1.0, 0.25, 32)]
     [0.549, 0.348, 0.188]

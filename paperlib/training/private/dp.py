@@ -142,7 +142,9 @@ _Steps = tuple[Any, Callable[[torch.Tensor], torch.Tensor]]
 
 @contextmanager
 def _formed(training: _Training) -> Iterator[_Steps]:
-    """Steps by Opacus, which forms every record's gradient."""
+    """While this is open: an optimizer of Opacus, and a step on record numbers that forms every
+    record's gradient and returns the sum of their losses.
+    """
     from opacus import GradSampleModule
     from opacus.optimizers import DPOptimizer
 
@@ -176,7 +178,12 @@ def _formed(training: _Training) -> Iterator[_Steps]:
 
 @contextmanager
 def _ghost(training: _Training) -> Iterator[_Steps]:
-    """Steps by the norms of the records' gradients; the first batch is checked by autograd."""
+    """While this is open: an optimizer of Opacus, and a step on record numbers that computes the
+    norm of every record's gradient and returns the sum of their losses.
+
+    The first records are checked by autograd, with a ValueError where a weight is used outside of
+    its layer.
+    """
     from opacus.optimizers import DPOptimizerFastGradientClipping
 
     private = training.optimizer(DPOptimizerFastGradientClipping)

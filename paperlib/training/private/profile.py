@@ -43,9 +43,12 @@ def dp_sgd_points(
     each: with Poisson sampling, adding or removing one record.
 
     Args:
-        noise_multiplier: Noise in units of the clipping norm, above 0.
+        noise_multiplier: Noise in units of the clipping norm; 0 gives deltas of 1.
         sampling_rate: Chance of a record to be in a batch, in (0, 1].
         steps: Steps of the training, 1 or more.
+
+    Raises:
+        ValueError: A value is out of range.
 
     Source:
         Koskela et al. (2020), through ``dp_accounting``.

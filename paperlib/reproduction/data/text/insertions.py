@@ -59,17 +59,17 @@ def read_insertions(
         Train Once, Answer All (arXiv 2509.23383);
         huggingface.co/datasets/sbordt/TOAA-Membership-Inference.
     """
-    rows = _rows_of(condition, _folder(source))
-    members, nonmembers = _sides(rows)
-    left_out = len(rows["membership"]) - len(members) - len(nonmembers)
+    columns = _columns_of(condition, _folder(source))
+    members, nonmembers = _sides(columns)
+    left_out = len(columns["membership"]) - len(members) - len(nonmembers)
     if limit is not None:
         check_at_least(1, limit=limit)
         rng = np.random.default_rng(seed)
         members = _sample(members, limit, rng)
         nonmembers = _sample(nonmembers, limit, rng)
-    copies = Counter(rows["duplication"][row] for row in members)
-    member_contexts, member_texts = _texts(rows, members)
-    nonmember_contexts, nonmember_texts = _texts(rows, nonmembers)
+    copies = Counter(columns["duplication"][row] for row in members)
+    member_contexts, member_texts = _texts(columns, members)
+    nonmember_contexts, nonmember_texts = _texts(columns, nonmembers)
     return Insertions(
         members=member_texts,
         nonmembers=nonmember_texts,
@@ -81,8 +81,12 @@ def read_insertions(
     )
 
 
-def _rows_of(condition: str, folder: Path) -> dict[str, list[Any]]:
-    """The columns of the data set, with the rows of one condition."""
+def _columns_of(condition: str, folder: Path) -> dict[str, list[Any]]:
+    """The columns of the data set by their names, with the rows of one condition.
+
+    Raises:
+        ValueError: No Parquet files in the folder, files that lack a column, or no such condition.
+    """
     import pyarrow.compute as compute
     from pyarrow import dataset
 
@@ -100,50 +104,52 @@ def _rows_of(condition: str, folder: Path) -> dict[str, list[Any]]:
     return table.to_table(filter=compute.field("condition") == condition).to_pydict()
 
 
-def _sample(side: list[int], limit: int, rng: np.random.Generator) -> list[int]:
-    """At most ``limit`` rows of a side, drawn at random, in their order."""
-    if len(side) <= limit:
-        return side
-    return sorted(rng.permutation(side)[:limit])
+def _sample(numbers: list[int], limit: int, rng: np.random.Generator) -> list[int]:
+    """At most ``limit`` of the row numbers of a side, drawn at random, in their order."""
+    if len(numbers) <= limit:
+        return numbers
+    return sorted(rng.permutation(numbers)[:limit])
 
 
-def _texts(rows: dict[str, list[Any]], side: list[int]) -> tuple[Tokens, Tokens]:
-    """Tokens before the text of each row, and tokens of the text that is scored.
-
-    Args:
-        rows: The columns of the data set by their names, as `_rows_of` gives them.
-        side: Numbers of the rows of one side.
+def _texts(columns: dict[str, list[Any]], numbers: list[int]) -> tuple[Tokens, Tokens]:
+    """Of the rows of one side, by their ``numbers``, the tokens before what is scored, a list for
+    each row, and the tokens that are scored.
     """
     contexts: Tokens = []
     scored: Tokens = []
-    for row in side:
+    for row in numbers:
         context, text = _cut(
-            rows["input_ids"][row], rows["suffix_start"][row], rows["example_idx"][row]
+            columns["input_ids"][row], columns["suffix_start"][row], columns["example_idx"][row]
         )
         contexts.append(context)
         scored.append(text)
     return contexts, scored
 
 
-def _sides(rows: dict[str, list[Any]]) -> tuple[list[int], list[int]]:
-    """Rows of the members and of the non-members whose text stands there once."""
-    if set(rows["membership"]) != {0, 1}:
-        raise ValueError(
-            f"membership: expected 0 and 1, both, got {sorted(set(rows['membership']))}"
-        )
-    texts = [tuple(text) for text in rows["input_ids"]]
+def _sides(columns: dict[str, list[Any]]) -> tuple[list[int], list[int]]:
+    """Row numbers of the members and of the non-members whose text stands there once; a ValueError
+    where one side is missing.
+    """
+    membership = columns["membership"]
+    if set(membership) != {0, 1}:
+        raise ValueError(f"membership: expected 0 and 1, both, got {sorted(set(membership))}")
+    texts = [tuple(text) for text in columns["input_ids"]]
     times = Counter(texts)
     members: list[int] = []
     nonmembers: list[int] = []
     for row, text in enumerate(texts):
         if times[text] == 1:
-            side = members if rows["membership"][row] == 1 else nonmembers
+            side = members if membership[row] == 1 else nonmembers
             side.append(row)
     return members, nonmembers
 
 
 def _cut(tokens: list[int], start: int, example: int) -> tuple[list[int], list[int]]:
-    """What stands before a suffix, and the suffix; without one, the first token and the others."""
+    """The tokens before a suffix, and the suffix, which begins at index ``start``; without one,
+    where ``start`` is the number of tokens, the first token and the others.
+
+    A ValueError, which names the number ``example`` of the text, for another ``start``.
+    """
     if not 1 <= start <= len(tokens) or len(tokens) < 2:
         raise ValueError(
             f"suffix_start: expected 1 to {len(tokens)}, the length, got {start} in example "
