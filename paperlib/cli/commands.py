@@ -45,7 +45,7 @@ def add_brought_commands(app: typer.Typer, title: str) -> None:
     them under ``title``.
 
     In a checkout these are the commands of its notebooks. The installed package names them and does
-    not hold them: they end with one line.
+    not hold them: they end with one line. Raises ModuleNotFoundError for a package that they need.
     """
     for entry in entry_points(group="paperlib.commands"):
         try:

@@ -92,6 +92,9 @@ def most_exposed(
         Columns record, score, nonmembers_as_extreme (non-members whose score points to membership
         at least as much) and share (of all non-members).
 
+    Raises:
+        ValueError: Another number of ids than of examples, or a ``count`` below 1.
+
     >>> most_exposed(MembershipScores([1, 5, 3], [2, 4]), ids=list("abcde"), count=2)
       record  score  nonmembers_as_extreme  share
     0      b    5.0                      0    0.0
@@ -189,6 +192,9 @@ def group_table(
     Returns:
         Columns group, members, nonmembers, auc, auc_low, auc_high, tpr, tpr_low, tpr_high
         (true-positive rate at 1 % false positives) and note (why a value is missing).
+
+    Raises:
+        ValueError: Another number of groups than of examples, or ``most`` below 1.
 
     >>> scores = MembershipScores([3, 4, 1], [1, 2, 0])
     >>> group_table(scores, list("aabaab"))[["group", "members", "nonmembers", "auc"]]

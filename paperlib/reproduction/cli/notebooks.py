@@ -229,7 +229,7 @@ def list_notebooks(
 
 def _write_costs(project: "running.Project", profile: str) -> None:
     """Count the stages of the profile gpu, print a sum for each notebook, and write the table that
-    the book shows, in which times that were measured stay.
+    the book shows, in which times that were measured stay; a ValueError for another profile.
     """
     if profile != "gpu":
         raise ValueError(f"--costs: expected --profile gpu, got {profile!r}")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 
@@ -84,19 +84,21 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
         if token.type == tokenize.COMMENT
     }
     parameters: list[Parameter] = []
-    for name, value, node in _assignments(source, where):
+    for name, value, statement in _assignments(source, where):
         try:
             default = ast.literal_eval(value)
         except ValueError:
+            text = ast.unparse(statement)
             raise ValueError(
-                f"{where}: expected a literal value in the parameters cell, got {ast.unparse(node)}"
+                f"{where}: expected a literal value in the parameters cell, got {text}"
             ) from None
-        parameters.append(Parameter(name, default, _comment_of(node, comments)))
+        parameters.append(Parameter(name, default, _comment_of(statement, comments)))
     return parameters
 
 
 def _comment_of(node: ast.stmt, comments: Mapping[int, tokenize.TokenInfo]) -> str:
-    r"""The comment behind a parameter; without one, the lines of comment directly above it.
+    r"""The comment behind a parameter; without one, the lines of comment directly above it, "" for
+    none. ``node`` is its statement, and ``comments`` has those of the cell by the line's number.
 
     >>> above = "# of each audit; 0:\n# as many as there are\nrecords = 5"
     >>> parse_parameters(above, "demo")[0].comment
@@ -112,23 +114,31 @@ def _comment_of(node: ast.stmt, comments: Mapping[int, tokenize.TokenInfo]) -> s
     return " ".join(comments[line].string.lstrip("# ") for line in range(first, node.lineno))
 
 
-def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
-    """Name, value (a node of the syntax tree) and statement of each parameter, in order; a
-    ValueError for a statement that is no ``name = value``.
+class _Assignment(NamedTuple):
+    """A parameter as nodes of the syntax tree of its cell."""
+
+    name: str
+    value: Any  # the expression
+    statement: ast.stmt
+
+
+def _assignments(source: str, where: str) -> list[_Assignment]:
+    """The parameters that a cell assigns, in order; a ValueError, which begins with ``where``, for
+    a statement that is no ``name = value``.
     """
-    triples: list[tuple[str, Any, ast.stmt]] = []
+    assignments: list[_Assignment] = []
     for node in ast.parse(source).body:
         match node:
             case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
                 ast.Name(name), _, ast.expr() as value
             ):
-                triples.append((name, value, node))
+                assignments.append(_Assignment(name, value, node))
             case _:
                 text = ast.unparse(node).splitlines()[0]
                 raise ValueError(
                     f"{where}: the parameters cell holds more than 'name = value': {text}"
                 )
-    return triples
+    return assignments
 
 
 def check_parameters(
@@ -342,8 +352,8 @@ def _value_end(text: str) -> int:
 
 
 def _closing_quote(text: str, start: int, *, escapes: bool) -> int:
-    """Index of the quote that closes the one at ``start``; with ``escapes`` none that follows a
-    backslash.
+    """Index of the quote that closes the one at ``start``, a ValueError where none does; with
+    ``escapes`` none that follows a backslash.
     """
     quote = text[start]
     escaped = False
@@ -414,7 +424,8 @@ def swept_values(
 
 
 def _values_of(parameter: Parameter, text: str, where: str) -> list[Any]:
-    """The values that a word gives a parameter, checked, all different.
+    """The values that a word gives a parameter, checked; a ValueError for none, for a value of
+    another type and for one that is given twice.
 
     Numbers, truth values and text stand between commas, whole numbers also as a range with both
     ends, text that holds commas as a JSON list; lists and mappings between semicolons.

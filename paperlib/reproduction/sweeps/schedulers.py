@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paperlib.core.packages import optional_package, quiet
 from paperlib.io.files import user_cache_folder
@@ -92,8 +92,9 @@ def sweep_place(chosen: str = "", *, workers: int | None = None, named_by: str =
             f"slurm:file.yaml or jobqueue:file.yaml, got {word!r}"
         )
     needed = "slurm" if kind == "slurm" else ""
-    system, options, jobs = _read_batch_file(Path(path), named_by, needed)
-    return Place(named_by, "", system, _options_of_jobs(options, named_by), workers or jobs)
+    file = _read_batch_file(Path(path), named_by, needed)
+    options = _options_of_jobs(file.options, named_by)
+    return Place(named_by, "", file.system, options, workers or file.jobs)
 
 
 def _cores() -> int:
@@ -236,7 +237,8 @@ def _batch_cluster(scheduler: Place) -> Iterator[Any]:
     """A dask-jobqueue cluster, still without jobs, which is closed at the end.
 
     Its machines talk over TLS with credentials that are made for this sweep, unless the file of the
-    batch system says otherwise by ``security`` or ``protocol``.
+    batch system says otherwise by ``security`` or ``protocol``. Raises ValueError for options that
+    the batch system does not take.
     """
     dask_jobqueue = optional_package("dask_jobqueue", "sweep", f"a sweep on {scheduler.system}")
     if scheduler.system == "local":
@@ -286,9 +288,20 @@ def _temporary_credentials(system: str) -> Iterator[Any]:
         yield Security(require_encryption=True, tls_ca_file=paths["ca_file"], **by_role)
 
 
-def _read_batch_file(path: Path, named_by: str, needed: str) -> tuple[str, dict[str, Any], int]:
-    """System, options and jobs of dask-jobqueue's usual YAML, ``jobqueue: {slurm: …}``, and
-    ``jobs: N``.
+class _BatchFile(NamedTuple):
+    """What a file says of a batch system."""
+
+    system: str  # its name, such as "slurm"
+    options: dict[str, Any]  # as dask-jobqueue takes them
+    jobs: int  # at one time
+
+
+def _read_batch_file(path: Path, named_by: str, needed: str) -> _BatchFile:
+    """What dask-jobqueue's usual YAML, ``jobqueue: {slurm: …}``, says, and beside it ``jobs: N``, 1
+    by default.
+
+    ``needed`` is the only batch system that it may name, "" for any. Raises ValueError, which
+    begins with ``named_by``, the option or variable that named the file, for another content.
     """
     content = _yaml_without_base_60(path, named_by)
     allowed = (needed,) if needed else (*_BATCH_SYSTEMS, "local")
@@ -306,12 +319,15 @@ def _read_batch_file(path: Path, named_by: str, needed: str) -> tuple[str, dict[
     ((system, options),) = systems.items()
     if not isinstance(options, dict):
         raise ValueError(f"{named_by}: {path}: {system}: expected options such as cores and memory")
-    return system, {name.replace("-", "_"): value for name, value in options.items()}, jobs
+    with_underscores = {name.replace("-", "_"): value for name, value in options.items()}
+    return _BatchFile(system, with_underscores, jobs)
 
 
 def _yaml_without_base_60(path: Path, named_by: str) -> Any:
-    """The content of a YAML file where 12:00:00 is the text that it says, not a number to base
-    60.
+    """The content of a YAML file where 12:00:00 is the text that it says, not a number to base 60.
+
+    Raises ValueError, which begins with ``named_by``, for a file that cannot be read, is too long
+    or nests too deeply, or holds a reference.
     """
     import yaml
 

@@ -60,7 +60,9 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
 
 
 def _folder() -> Path:
-    """The folder with all three official files; an error that names them where there is none."""
+    """The folder with all three official files; a DataUnavailableError, which names them, where
+    there is none.
+    """
     base = data_folder()
     for folder in (base / FOLDER, base):
         if all((folder / name).exists() for name in (IMAGES, ATTRIBUTES, PARTITION)):

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,14 @@ PART_FILE = "cifar10_part.npz"
 PART_SHA256 = "bae6e73408c30ff7674b14fb84a187c622b30257f19cb7f1723f016ee706d108"
 
 
+class _Content(NamedTuple):
+    """All images of CIFAR-10, those to train on first."""
+
+    pixels: Pixels  # (60000, 3, 32, 32)
+    labels: NDArray[np.int64]  # (60000,), from 0
+    sha256s: dict[str, str]  # a checksum by what it is of
+
+
 def load_cifar10() -> ImageSet:
     """All of CIFAR-10: 50,000 training and 10,000 test images, 32 by 32 in colour.
 
@@ -69,11 +78,12 @@ def load_cifar10() -> ImageSet:
     is_official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
     package = None if is_official else _package_in(folder)
     if package is None:
-        pixels, labels, sha256s = _read_official(folder)
+        content = _read_official(folder)
         source, licence = SOURCE, LICENCE
     else:
-        pixels, labels, sha256s = _read_package(package)
+        content = _read_package(package)
         source, licence = f"{SOURCE}, from the npm package {PACKAGE}", PACKAGE_LICENCE
+    pixels, labels = content.pixels, content.labels
     split = IMAGES_PER_FILE * len(TRAIN_FILES)
     _check_training_images(folder, pixels[:split], labels[:split])
     return ImageSet(
@@ -84,7 +94,7 @@ def load_cifar10() -> ImageSet:
         name="cifar10",
         source=source,
         licence=licence,
-        sha256s=sha256s,
+        sha256s=content.sha256s,
         class_names=CLASSES,
     )
 
@@ -112,9 +122,9 @@ def _check_training_images(folder: Path, pixels: Pixels, labels: NDArray[np.int6
         )
 
 
-def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
-    """Pixels, shape (60000, 3, 32, 32), labels, shape (60000,), and the checksum by what it is of,
-    from the npm package at ``path``, packed or not; a ValueError for another content.
+def _read_package(path: Path) -> _Content:
+    """The images of the npm package at ``path``, packed or not; a ValueError for another
+    content.
     """
     pixels = np.empty((len(SHEETS), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     counts = dict(zip(LABELS, (IMAGES_PER_FILE * len(TRAIN_FILES), IMAGES_PER_FILE), strict=True))
@@ -134,7 +144,7 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
             f"{path}: expected {expected}, got {digest.hexdigest()}; this is not {PACKAGE}"
         )
     sha256s = {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256}
-    return pixels.reshape(-1, 3, 32, 32), all_labels, sha256s
+    return _Content(pixels.reshape(-1, 3, 32, 32), all_labels, sha256s)
 
 
 def _decoded_sheet(content: bytes, where: str) -> Pixels:
@@ -174,9 +184,9 @@ def _parsed_labels(content: bytes, count: int, where: str) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
-def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
-    """Pixels, shape (60000, 3, 32, 32), labels, shape (60000,), and the checksum by what it is of,
-    from the official folder or archive below ``folder``; the archive is fetched if need be.
+def _read_official(folder: Path) -> _Content:
+    """The images of the official folder or archive below ``folder``; the archive is fetched if need
+    be.
 
     Raises DataUnavailableError where it cannot be, and ValueError for another content.
     """
@@ -194,11 +204,13 @@ def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, s
         pixels[number], labels[number] = _parsed_batch(content, name)
     # Of made-up data the archive has another checksum.
     sha256 = ARCHIVE_SHA256 if path.is_dir() else file_sha256(path)
-    return pixels.reshape(-1, 3, 32, 32), labels.ravel(), {ARCHIVE: sha256}
+    return _Content(pixels.reshape(-1, 3, 32, 32), labels.ravel(), {ARCHIVE: sha256})
 
 
 def _fetch_archive(folder: Path) -> None:
-    """Fetch the official archive; where that fails, an error with all ways to get the images."""
+    """Fetch the official archive into the folder; a DataUnavailableError, with all ways to get the
+    images, where that fails.
+    """
     try:
         fetch(ADDRESS, folder / ARCHIVE, sha256=ARCHIVE_SHA256)
     except DownloadError as error:
