@@ -184,8 +184,8 @@ def _pairs(
     proxies: ArrayLike,
     reference: ArrayLike | None = None,
 ) -> _Pairs:
-    """The records with two labels, of arguments as `audit_labels` takes them; a ValueError where
-    they do not fit.
+    """The records whose two labels differ, from arguments as `audit_labels` takes them; a
+    ValueError where these do not fit, or fewer than two records have two labels.
     """
     aligned = {"proxies": proxies, "probabilities": probabilities, "reference": reference}
     for name, values in aligned.items():
@@ -193,17 +193,19 @@ def _pairs(
     chances = _chances("probabilities", probabilities)
     true = _classes("labels", labels, chances)
     other = _classes("proxies", proxies, chances)
+    # Logarithms of the model's probabilities, over the reference's if there is one; that of 0 is
+    # finite by the smallest number.
     ratios = np.log(np.maximum(chances, np.finfo(float).tiny))
     if reference is not None:
         usual = _chances("reference", reference)
         if usual.shape != chances.shape:
             raise ValueError(f"reference: expected shape {chances.shape}, got {usual.shape}")
         ratios -= np.log(np.maximum(usual, np.finfo(float).tiny))
-    two = np.flatnonzero(true != other)
-    if two.size < 2:
-        raise ValueError(f"proxies: {two.size} of {true.size} differ from the label, 2 are needed")
-    leaning = ratios[two, true[two]] - ratios[two, other[two]]
-    return _Pairs(true[two], other[two], leaning, true.size, chances.shape[1])
+    rows = np.flatnonzero(true != other)
+    if rows.size < 2:
+        raise ValueError(f"proxies: {rows.size} of {true.size} differ from the label, 2 are needed")
+    leaning = ratios[rows, true[rows]] - ratios[rows, other[rows]]
+    return _Pairs(true[rows], other[rows], leaning, true.size, chances.shape[1])
 
 
 def _chances(name: str, values: ArrayLike) -> FloatArray:
