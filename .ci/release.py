@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Sequence, Set
 from io import BytesIO
 from pathlib import Path
 
@@ -22,10 +23,10 @@ DIST = ROOT / "dist"
 UV = str(Path(sys.executable).parent / "uv")
 EXTRAS = ("", "features")
 """What is installed in turn beside the package; the last is still a small download."""
-MOST_BYTES = 850_000
-"""The most that a wheel weighs: 47,000 lines of code and sentences take 0.8 MB, and data, tests or
-the reproduction of the papers would add as much again.
-"""
+KINDS = {".py", ".pyi", ".typed", ".yaml", ".json", ".css", ".csv", ".j2", ".mplstyle"}
+"""Endings of what a wheel holds: code, and the tables, styles and templates that it reads."""
+ABOUT = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE"}
+"""What a wheel says of itself, in its folder ``*.dist-info``."""
 
 
 class ReleaseError(Exception):
@@ -91,6 +92,36 @@ def build(source: Path) -> list[Path]:
     return [sdist, wheel]
 
 
+def check_contents(wheel: Path, source: Path) -> None:
+    """Raise ReleaseError where a wheel holds more or less than the tool of an unpacked commit."""
+    files = [path for path in (source / "paperlib").rglob("*") if path.is_file()]
+    committed = {path.relative_to(source).as_posix() for path in files}
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+    faults = faults_of_contents(names, committed)
+    if faults:
+        raise ReleaseError(f"{wheel.name}: {len(faults)} faults, such as {faults[0]}")
+
+
+def faults_of_contents(names: Set[str], committed: Set[str]) -> list[str]:
+    """What is wrong with the files of a wheel: only the tool's rooms and known kinds, all of them.
+
+    >>> faults_of_contents({"paperlib/core/a.py", "tests/b.py"}, {"paperlib/core/a.py"})
+    ['tests/b.py: not of the tool']
+    """
+    tool = {name for name in committed if not name.startswith("paperlib/reproduction/")}
+    faults: list[str] = []
+    for name in sorted(names - tool):
+        folder, _, about = name.partition("/")
+        if not (folder.endswith(".dist-info") and about in ABOUT):
+            faults.append(f"{name}: not of the tool")
+    faults += [f"{name}: missing, see package-data" for name in sorted(tool - names)]
+    for name in sorted(names & tool):
+        if Path(name).suffix not in KINDS:
+            faults.append(f"{name}: a kind of file that the tool has none of")
+    return faults
+
+
 def try_wheel(wheel: Path, tests: Path, python: str) -> None:
     """Install a wheel in a new environment of one Python, and run tests there in a folder of their
     own.
@@ -109,7 +140,7 @@ def try_wheel(wheel: Path, tests: Path, python: str) -> None:
             call(interpreter, *pytest, cwd=folder)
 
 
-def check_tag(version: str, wheel: Path) -> None:
+def check_tag(version: str) -> None:
     """Raise ReleaseError where a version is not ready to be tagged."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     fragments = [path for path in (ROOT / "changes").glob("*.md") if path.name != "README.md"]
@@ -117,7 +148,6 @@ def check_tag(version: str, wheel: Path) -> None:
         "there are changes that are not committed": bool(git("status", "--porcelain")),
         "changes/ has lines that are not in CHANGELOG.md: make changelog": bool(fragments),
         f"CHANGELOG.md has no dated section {version}": not has_section(changelog, version),
-        f"the wheel weighs more than {MOST_BYTES:,} bytes": wheel.stat().st_size > MOST_BYTES,
         f"the tag v{version} exists": bool(git("tag", "--list", f"v{version}")),
     }
     for reason, holds in reasons.items():
@@ -126,18 +156,19 @@ def check_tag(version: str, wheel: Path) -> None:
 
 
 def release(pythons: Sequence[str], tag: bool) -> None:
-    """Build, try the wheel on each Python, print sizes, and tag if asked."""
+    """Build, print sizes, check what the wheel holds, try it on each Python, and tag if asked."""
     with tempfile.TemporaryDirectory() as name:
         source = Path(name)
         unpack_commit(source)
         version = version_in((source / "paperlib" / "__init__.py").read_text(encoding="utf-8"))
         files = build(source)
+        for path in files:
+            print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes", flush=True)
+        check_contents(files[-1], source)
         for python in pythons:
             try_wheel(files[-1], source / "tests" / "public", python)
-    for path in files:
-        print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes")
     if tag:
-        check_tag(version, files[-1])
+        check_tag(version)
         call("git", "tag", "--annotate", f"v{version}", "--message", f"Release {version}")
         print(f"tagged v{version}; nothing was pushed")
 

@@ -2,12 +2,16 @@
 exist, and versions that the pages state.
 """
 
+import importlib.util
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+import zipfile
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
@@ -196,6 +200,54 @@ def test_only_the_job_that_publishes_may_ask_for_an_identity():
     assert publish["permissions"] == {"id-token": "write"}
     assert publish["environment"]
     assert [name for name, job in jobs.items() if "permissions" in job] == []
+
+
+@pytest.fixture(scope="module")
+def release() -> ModuleType:
+    """The script of a release, which is in no package."""
+    spec = importlib.util.spec_from_file_location("release", ROOT / ".ci" / "release.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def wheel_of(path: Path, names: Iterable[str]) -> Path:
+    """A wheel with empty files of these names."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "")
+    return path
+
+
+def test_a_wheel_holds_the_tool_and_nothing_else(tmp_path, release):
+    command = ["git", "-C", str(ROOT), "ls-files", "paperlib"]
+    committed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    for name in committed:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    tool = [name for name in committed if not name.startswith("paperlib/reproduction/")]
+    about = ["leakbound-1.dist-info/METADATA", "leakbound-1.dist-info/licenses/LICENSE"]
+    sound = wheel_of(tmp_path / "sound.whl", tool + about)
+    release.check_contents(sound, tmp_path)
+    for stray in (
+        "tests/test_a.py",
+        "paperlib/reproduction/__init__.py",
+        "paperlib/core/scores.npz",
+        "data/adult.csv",
+        "leakbound-1.dist-info/notes.txt",
+    ):
+        wheel = wheel_of(tmp_path / "stray.whl", [*tool, *about, stray])
+        with pytest.raises(release.ReleaseError, match=f"1 faults, such as {stray}: not of the"):
+            release.check_contents(wheel, tmp_path)
+    lacking = wheel_of(tmp_path / "lacking.whl", tool[1:] + about)
+    with pytest.raises(release.ReleaseError, match=f"{tool[0]}: missing"):
+        release.check_contents(lacking, tmp_path)
+    (tmp_path / "paperlib/core/scores.npz").touch()
+    wheel = wheel_of(tmp_path / "kind.whl", [*tool, *about, "paperlib/core/scores.npz"])
+    with pytest.raises(release.ReleaseError, match="a kind of file that the tool has none of"):
+        release.check_contents(wheel, tmp_path)
 
 
 def test_release_is_offered_and_states_the_version_of_the_package():
