@@ -155,12 +155,21 @@ def _names_units(label: str, name: str, one_sided: int, total: int, ways: WaysOu
 def _check_measured(
     label: str, name: str, texts: Sequence[str], member: Flags, ways: WaysOut
 ) -> None:
-    """Refuse (ValueError) measured numbers that name units; as `check_column`."""
+    """Refuse (ValueError) measured numbers that name units: more than half of the rows share theirs
+    with another row, and on one side, while rows of neighbouring numbers stand on both.
+
+    Args:
+        label: How the message calls the column, and ``name`` what the user types.
+        texts: The number of each row as text, n of them; "" where it is missing.
+        member: Of the same rows, shape (n,).
+        ways: What the message says that helps.
+    """
     numbers = np.array([float(text.replace(",", ".")) if text else np.nan for text in texts])
     present = np.isfinite(numbers)
     times = np.unique(numbers[present], return_counts=True)[1]
     if 2 * int(times[times > 1].sum()) <= len(texts):
         return
+    # Several units on each side, since the rows of one unit tell one coin.
     window = max(_WINDOW, _WINDOW_OF_UNITS * int(np.median(times[times > 1])))
     copies = copies_of_one_side(numbers[present], member[present], window)
     if copies is None or copies.mixed > _MOST_MIXED * copies.values:
