@@ -1,12 +1,17 @@
 """`--questions`: every command that writes a report has it, and changes report and JSON alone."""
 
+import re
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 from typer.main import get_command
 
 from paperlib.cli.app import app
+from paperlib.core.options import Questions
+from paperlib.words.audits.questions.texts import question_text
+from tests.cli.conftest import BOOK
 
 COMMANDS = get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -42,3 +47,11 @@ def test_rows_are_in_the_report_and_the_json_and_not_in_the_output(command, scor
 
 def test_an_unknown_text_is_refused_in_one_line(command, scores):
     command.refuses("audit scores.csv --questions gdpr", "expected one of edpb, nist-226, aisvs")
+
+
+def test_the_page_says_how_many_questions_each_text_has():
+    page = (BOOK / "gate.md").read_text(encoding="utf-8")
+    counts = {name: len(question_text(name).questions) for name in get_args(Questions)}
+    for name, count in counts.items():
+        assert re.search(rf"^\| `{name}` \| .* \| {count} \|$", page, re.MULTILINE)
+    assert sum(counts.values()) > 40
