@@ -199,7 +199,9 @@ class _FittedTrees:
 def _result(
     schedule: str, ranks: IntArray, positions: FloatArray, set_size: int
 ) -> DatasetInference:
-    """Both tests of the positions, with what a schedule allows to claim."""
+    """Both tests of the positions, (n,), of ranks, (n,), among ``set_size`` candidates, with what a
+    schedule allows to claim.
+    """
     # "forward": a fold's ranks depend on earlier folds alone, so that they are uniform whatever
     # those were, and independent. In "kfold" each fold helps to rank the others.
     is_exact = schedule == "forward"

@@ -216,7 +216,9 @@ class _FlowTraining:
         self.total = torch.zeros((), device=x.device)  # of the losses since the last mean
 
     def step(self) -> None:
-        """One step of the network, and of its running mean."""
+        """One step of the network on a batch drawn at random, and of its running mean, from which
+        images are drawn.
+        """
         size = (self.config.batch_size,)
         rows = torch.randint(len(self.x), size, generator=self.rng, device=self.x.device)
         self.optimizer.zero_grad(set_to_none=True)
@@ -232,7 +234,13 @@ class _FlowTraining:
         self.total += loss.detach()
 
     def finish(self, saved: Saved, *, progress: bool) -> None:
-        """Train to the end, from the checkpoint where there is one."""
+        """Train to the end, from the checkpoint where there is one; the mean loss of each tenth of
+        the steps is kept.
+
+        Raises:
+            CheckpointError: The checkpoint is damaged or of another training.
+            TrainingDiverged: The loss stopped being finite.
+        """
         state = saved.state(self.x.device)
         if state is not None:
             self._restore(state)

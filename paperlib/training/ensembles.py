@@ -283,8 +283,8 @@ class _EnsembleRun:
         stack = MLPStack(self.mlp, stacked, self.data, self.dtype)
 
         def keep(epoch: int, count: int) -> None:
-            """Keep the parameters of the first ``count`` models of the stack after an epoch; those
-            of epoch 0 are the initial ones.
+            """Keep the parameters of the first ``count`` models of the stack after an epoch, from
+            1; those of epoch 0 are the initial ones.
             """
             if epoch:
                 self.bar.update(count)

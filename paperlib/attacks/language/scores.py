@@ -273,6 +273,7 @@ def _reference_columns(
     audited: Sequence[TokenStatistics], other: Sequence[TokenStatistics]
 ) -> dict[str, _Column]:
     """The attacks of `REFERENCE` and `PAIRED`, from the statistics of both models."""
+    # A margin below 0: the model's first choice is another token.
     return {
         "ratio": lambda i: -_ratio(_mean(audited[i].log_prob), _mean(other[i].log_prob)),
         "difference": lambda i: _mean(audited[i].log_prob) - _mean(other[i].log_prob),

@@ -390,7 +390,9 @@ def _first_not_in(special: Sequence[int], tokens: Sequence[int]) -> int:
 
 
 def _check_vocabulary(model: Any, cut: Sequence[Window]) -> None:
-    """Refuse tokens that the model has no embedding of."""
+    """Refuse (ValueError) tokens that the model has no embedding of; of a model that does not tell
+    its embeddings all pass.
+    """
     embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
     size = getattr(embeddings, "num_embeddings", None)
     largest = max(max(window.tokens) for window in cut)
@@ -497,7 +499,9 @@ def _rows_of_batch(model: Any, batch: Sequence[Window], rows: Rows, common: int)
 
 
 def _check_finite(table: FloatArray, batch: Sequence[Window], names: tuple[str, str]) -> None:
-    """Refuse NaN and infinity, and name the first text of the batch that has them."""
+    """Refuse (ValueError) NaN and infinity in the rows of a batch's scored tokens, (tokens, k), and
+    name the first text that has them; ``names`` are those of model and texts in the error.
+    """
     finite = np.isfinite(table).all(axis=1)
     if finite.all():
         return

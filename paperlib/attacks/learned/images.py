@@ -77,7 +77,8 @@ class ImageStack:
     def fit(
         self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
     ) -> "list[FittedStack]":
-        """Train both modules and the stacking for each seed, on uint8 images.
+        """Train both modules and the stacking for each seed, on uint8 images; without losses the
+        image module alone.
 
         Raises:
             ValueError: Examples that are no uint8 images (n, channels, side, side).
@@ -91,6 +92,7 @@ class ImageStack:
         train = replace(train, inputs=self._seen(train.inputs))
         validation = replace(validation, inputs=self._seen(validation.inputs))
         images = [_shared_image_module(self, train, validation, seed) for seed in seeds]
+        # Of each kind of module those of all seeds.
         columns: list[Sequence[FittedAttack]] = [images]
         if train.inputs.losses.shape[1]:
             loss_modules = fit_loss_modules(

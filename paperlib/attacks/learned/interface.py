@@ -73,8 +73,8 @@ class AttackInputs:
 
 
 def _check_finite_rows(name: str, values: NDArray[Any]) -> None:
-    """Refuse rows with NaN or infinite numbers."""
-    if values.dtype.kind not in "fc":
+    """Refuse (ValueError) rows, (n, ...), with NaN or infinite numbers."""
+    if values.dtype.kind not in "fc":  # whole numbers and text have no such values
         return
     bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if bad.any():
@@ -312,7 +312,7 @@ def fit_best(
 
 
 def _check_members_and_others(name: str, labelled: Labelled, least: int) -> None:
-    """Refuse fewer than ``least`` members, or fewer others."""
+    """Refuse (ValueError) fewer than ``least`` members, or fewer others."""
     members = int(labelled.membership.sum())
     others = labelled.membership.size - members
     if min(members, others) < least:

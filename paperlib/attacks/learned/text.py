@@ -155,10 +155,18 @@ class TextClassifier:
         *,
         alone: bool,
     ) -> None:
-        """One pass over the training part, each network in the order of its own generator."""
+        """One pass over the training part.
+
+        Args:
+            inputs: Of the n examples of the training part.
+            members: 1 for a member, else 0, shape (n,).
+            orders: For each network what draws its order of the examples, and its dropout.
+            alone: Train on losses without the tokens.
+        """
         network.train()
         count = len(members)
         device = members.device
+        # The order of each network, (networks, n).
         rows = torch.stack([torch.randperm(count, generator=order) for order in orders])
         rows = rows.to(device)
         drawn = torch.stack([torch.rand(count, self.width, generator=order) for order in orders])

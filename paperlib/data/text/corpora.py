@@ -225,7 +225,7 @@ def _documents(pieces: Iterable[Piece]) -> Iterator[Document]:
     """The documents of one file, put together from their pieces; a `TooLargeError` for one that
     does not fit into memory.
     """
-    held = bytearray()
+    held = bytearray()  # of the document that goes on in the next piece
     for piece in pieces:
         held += piece.data
         check_size(_TEXT_MEMORY * len(held), f"a document of {in_bytes(len(held))} or more")

@@ -109,6 +109,7 @@ class _Reader:
         if reason:
             self.skip(reason)
             return
+        # Of other names JSON is told by its first letter; `json` reads it as text if it is none.
         if kind == "text" and (head.lstrip()[:1] in (b"{", b"[") or path.suffix == ".ipynb"):
             kind = "json"
         readers: dict[str, Callable[[Any], Iterator[Piece]]] = {
@@ -205,7 +206,9 @@ class _Reader:
             yield from _joined(texts)
 
     def _parsed(self, line: bytes, parse: Callable[[bytes], Any], where: str) -> Any:
-        """The value of a line of JSON, None where it is none."""
+        """The value of a line of JSON by ``parse``, or by the standard library where that refuses
+        it; None where it is no JSON.
+        """
         with suppress(ValueError):
             return parse(line)
         with suppress(ValueError, RecursionError):
@@ -221,7 +224,9 @@ class _Reader:
         return text
 
     def _collect(self, record: Any, texts: dict[str, list[str]], where: str) -> None:
-        """Add the record's text to those of its subset; one without a text is counted."""
+        """Add the record's text to those of its subset in ``texts``; one without a text goes to the
+        log with its place, ``where``.
+        """
         field = self.reading.text_field
         if not isinstance(record, dict):
             self.log.add("line that is no JSON object", where)

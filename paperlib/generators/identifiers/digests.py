@@ -188,8 +188,8 @@ def hex_digits(count: int, rng: np.random.Generator) -> str:
 
 
 def hex_digest(name: str, digits: int, example: str) -> Kind:
-    """The kind of all digests of ``digits`` hexadecimal digits; a UUID's six fixed bits are not
-    counted.
+    """The kind of all digests of ``digits`` hexadecimal digits. Each digit has 4 bits; the six that
+    a UUID fixes are not counted.
     """
     return Kind(
         name=name,
@@ -203,9 +203,10 @@ def hex_digest(name: str, digits: int, example: str) -> Kind:
 
 
 def check_uuid(value: str) -> Form:
-    """The form of a UUID: versions whose bits are random or a digest, with the standard's
-    variant.
+    """The form of a UUID with hyphens: its version and case. Valid are versions whose bits are
+    random or a digest, with the standard's variant.
     """
+    # The first digits of the third and of the fourth group (RFC 9562).
     version, variant = value[14].lower(), value[19].lower()
     if len(set(value.lower())) <= FEWEST_DIGITS:  # the hyphen is one more
         return Form("few different digits", False)
@@ -249,8 +250,8 @@ UUID = Kind(
 
 
 def check_short_hash(value: str) -> Form:
-    """The form of ``commit`` and an abbreviated hash: with a digit and a letter, lest it be a
-    word.
+    """The form of ``commit`` and an abbreviated hash: its number of digits. Valid are those with a
+    digit and a letter, lest it be a word or a number, that look drawn.
     """
     digits = value.split(" ")[-1]
     if digits.isdigit() or digits.isalpha():
@@ -294,7 +295,9 @@ def base64_digest(
     """
 
     def check(value: str) -> Form:
-        """Whether the bytes behind the sign are canonical base64 and look drawn, or why not."""
+        """The algorithm as the form of a digest whose bytes are canonical base64 and look drawn;
+        else not valid, with the reason.
+        """
         algorithm, text = value.split(sign, 1)
         data = decode(text)
         if data is None:
@@ -344,8 +347,8 @@ NPM_DIGEST = base64_digest(
 
 
 def check_serial(value: str) -> Form:
-    """The form of a ``serialVersionUID`` of 15 digits or more: a 64-bit number, no counter or
-    padding.
+    """The form of a ``serialVersionUID`` of 15 digits or more: its sign and number of digits; not
+    valid, with the reason, for what is no 64-bit number, a counter or padding.
     """
     head, digits = _serial_parts(value)
     negative = head.endswith("-")

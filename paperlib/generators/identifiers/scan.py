@@ -96,7 +96,9 @@ class Scanner:
         return candidates
 
     def _starting_at(self, start: int, data: bytes) -> Iterator[Candidate]:
-        """The candidates of every kind that start here, in the order of the kinds."""
+        """The candidates of every kind that start at byte ``start`` with no barred byte beside
+        them, in the order of the kinds.
+        """
         for kind, pattern, barred in self._matchers:
             match = pattern.match(data, start)
             if match is None or (start and data[start - 1] in barred):

@@ -79,7 +79,9 @@ class _Gradients:
         return torch.stack(squares).sum(0)
 
     def sum_of(self, parameter: nn.Parameter, factors: Tensor) -> Tensor:
-        """Sum over documents, each times its factor, in the parameter's shape."""
+        """Sum over documents, each times its factor, (documents,), in the parameter's shape; zeros
+        for a parameter that no layer used.
+        """
         if parameter in self.vectors:
             return factors @ self.vectors[parameter]
         total = torch.zeros_like(parameter)
@@ -90,7 +92,7 @@ class _Gradients:
             columns = (use.columns * factors[:, None, None]).flatten(0, 1)
             if use.rows.is_floating_point():
                 total.addmm_(use.rows.flatten(0, 1).T, columns)
-            else:
+            else:  # one-hot rows, told by their numbers: each adds to one row of the weight
                 total.index_add_(0, use.rows.flatten(), columns)
         return total
 
