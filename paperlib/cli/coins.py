@@ -43,6 +43,9 @@ paperlib audit scores.csv --coins train.coins.json
 }
 """What help shows below each command, one call a line."""
 
+TEXT_COLUMN = "text"
+"""The column of texts where none is named."""
+
 
 def coins(
     data: Annotated[
@@ -399,7 +402,7 @@ def canaries(
             ),
         ),
     ] = 1,
-    text: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the texts.")] = "text",
+    text: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the texts.")] = TEXT_COLUMN,
     model: Annotated[
         str | None,
         typer.Option(
@@ -513,7 +516,8 @@ def _made_texts(
     last answer is made. Raises ValueError for a missing column, and for one of other values.
     """
     records = source.records
-    if records.names is not None:
+    if records.names is not None:  # a list, which has no columns
+        refuse_unknown_column(source.data, records, None if text == TEXT_COLUMN else text)
         return [{"text": canary} for canary in make(records.names)]
     if text not in records.columns:
         chats = _made_chats(source, make)

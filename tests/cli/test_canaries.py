@@ -278,6 +278,7 @@ def test_a_mistake_is_one_line_and_writes_nothing(folder, command):
             "--count: 600 of 600 records have a label and",
         ),
         (f"texts.txt {LABELS} t.txt", "the texts of texts.txt have no labels"),
+        ("texts.txt --count 9 --kind random --out t.txt --text body", "the columns are none"),
         (f"images {LABELS} t --kind random", "--kind: images holds no texts"),
         (f"images/class0 {LABELS} t", "expected a folder for each class"),
         (f"images {LABELS} images/t", "images/t is a part of images"),

@@ -127,6 +127,8 @@ def test_each_mistake_has_a_line(marked, command):
     Path("short.txt").write_text("No way.\nNone.\nNo.\nNo!\nNever.\nNot at all.\n")
     refuses("mark short.txt --out p.txt", "give --identifier")
     assert command.line("mark short.txt --out p.txt --identifier")[0] == 0
+    for option in ("--text body", "--id body"):  # a list has no columns
+        refuses(f"mark short.txt --out q.txt --identifier {option}", "no column 'body'")
     shutil.copy("published.audit.jsonl", "other.audit.jsonl")
     text = Path("other.audit.jsonl").read_text()
     Path("other.audit.jsonl").write_text(text.replace("collection", "selection", 1))

@@ -11,7 +11,13 @@ import typer
 
 from paperlib.cli import options
 from paperlib.cli.audits.scores import paragraphs
-from paperlib.cli.coins import check_free, files_of_coins, output_paths, refuse_unknown_column
+from paperlib.cli.coins import (
+    TEXT_COLUMN,
+    check_free,
+    files_of_coins,
+    output_paths,
+    refuse_unknown_column,
+)
 from paperlib.cli.gate import ModelLoading, Wishes
 from paperlib.core.visible import visible_text
 
@@ -75,7 +81,7 @@ def mark(
     ] = False,
     text: Annotated[
         str, typer.Option(metavar="COLUMN", help="Column of the texts to mark.")
-    ] = "text",
+    ] = TEXT_COLUMN,
     id_column: options.Id = None,
     seed: options.SecretSeed = None,
     read_limit: options.ReadLimit = None,
@@ -141,7 +147,9 @@ def _texts(data: str, records: "Records", text: str, id_column: str | None) -> d
     """
     if not records.ending:
         raise ValueError(f"{data}: is a folder; bring a file with a text in each row")
-    if records.names is not None:
+    if records.names is not None:  # a list, which has no columns
+        for column in (None if text == TEXT_COLUMN else text, id_column):
+            refuse_unknown_column(data, records, column)
         return {str(row): line for row, line in enumerate(records.names, 1)}
     refuse_unknown_column(data, records, text)
     cells = [row.get(text) for row in records.contents]
