@@ -46,6 +46,7 @@ def _exit_code() -> int:
     def interrupt(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
+    # A request to end, as of a batch system, is a Ctrl-C.
     signal.signal(signal.SIGTERM, interrupt)
     try:
         from paperlib.cli.app import app

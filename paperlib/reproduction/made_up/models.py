@@ -65,6 +65,7 @@ def _write_tokenizer(folder: Path, tokenizer: str, shape: Mapping[str, Any]) -> 
         "eos_token": _END,
         "unk_token": _END,
         "model_max_length": int(shape.get("n_positions", 2048)),
+        # Of Pythia the end of a text has the number 0.
         "tokenizer_class": "GPT2TokenizerFast" if end else "GPTNeoXTokenizerFast",
     }
     _write_json(folder / "tokenizer_config.json", settings)

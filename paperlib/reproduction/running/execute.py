@@ -314,8 +314,8 @@ def _set_variables(values: Mapping[str, str | None]) -> None:
 
 @contextlib.contextmanager
 def _kernel_config() -> Iterator[Config]:
-    """Settings of a strict kernel; its sockets have a folder of their own, since equal names
-    block.
+    """Settings of a kernel that warnings end; its sockets lie in a folder of their own, since
+    kernels with sockets of one name block each other.
     """
     client = {"extra_arguments": [f"--IPKernelApp.exec_lines={_STRICT!r}"]}
     if os.name == "nt":

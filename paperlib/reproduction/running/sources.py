@@ -140,7 +140,7 @@ def _state_of_files(folder: Path, pattern: str, without: set[str]) -> str:
         path = folder / name
         if without.isdisjoint(Path(name).parts) and path.is_file():
             status = path.stat()
-            # The last of these, as unpacking and copying may keep the other two.
+            # The time of the last change too: unpacking and copying may keep size and other time.
             states[name] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return config_hash(states)
 

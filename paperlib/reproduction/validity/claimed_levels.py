@@ -82,7 +82,10 @@ def _sampled_profile(sigma: float, rate: float) -> Profile:
         return 0.5 + sigma**2 * excess
 
     def delta(epsilon: FloatArray) -> FloatArray:
+        """The larger excess at each epsilon, nats, of the same shape."""
         odds = np.exp(epsilon)
+        # Outputs above ``top`` are likelier with the record by more than e^epsilon, those below
+        # ``bottom`` without it.
         top, bottom = ends(odds), ends(1 / odds)
 
         def above(x: FloatArray) -> FloatArray:

@@ -102,12 +102,13 @@ def best_clopper_pearson(scores: MembershipScores) -> float:
 
 
 def best_ratio(scores: MembershipScores) -> float:
-    """Largest lower end of approximate ratio intervals (Bailey 1987), over thresholds and
-    directions.
+    """Largest lower end, at least 0, of approximate intervals (Bailey 1987) for the log of TPR /
+    FPR and of TNR / FNR, nats, over thresholds and directions, uncorrected for the search.
     """
     false_positive, true_positive, n, members = _roc_counts(scores)
     false_negative = members - true_positive
     true_negative = n - false_positive
+    # Successes of two samples, each with the size of its sample.
     pairs = [
         (true_positive, members, false_positive, n),
         (true_negative, n, false_negative, members),

@@ -107,7 +107,7 @@ def seen_from(trials: int, nominal: float, interval: float) -> float:
 
     ``nominal`` is a rate in (0, 1), ``interval`` the confidence of the interval around a rate.
     """
-    # The lower end for each count of wrong ones; it rises, so that counts from one on are called.
+    # The lower end for each count of wrong bounds; it rises with the count.
     lower_ends = [
         share_interval(wrong, trials, confidence=interval)[0] for wrong in range(trials + 1)
     ]

@@ -55,7 +55,9 @@ def searched_epsilon(
     guess: Guess = DEFAULT_GUESS,
     thresholds: Search | float | None = None,
 ) -> float:
-    """The bound of `audit_one_run` alone, nats, without the curve that takes most of its time."""
+    """The bound of `audit_one_run` alone, nats, without the curve that takes most of its time; the
+    options are those of that audit.
+    """
     hypothesis = Hypothesis(delta, 1 - confidence)
     return search_thresholds(scores, guess, thresholds, hypothesis, seed=0).epsilon
 
@@ -274,7 +276,7 @@ def peeking_epsilon(
     members = labels == 1
     peeks = rng.random(values.size) < share
     bets = reveal([_PeekingBettor(end, members, peeks) for end in ends_of(values)], members)
-    if not bets.stop.any():
+    if not bets.stop.any():  # no guess after which the audit may look
         return 0.0
     guesses = np.arange(1, bets.right.size + 1)
     right = np.cumsum(bets.right, dtype=np.int64)
