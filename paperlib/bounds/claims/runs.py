@@ -51,7 +51,7 @@ def audit_curve_of_runs(
         ids: Names of the records of each run, of which none may be in two; None for no names.
         confidence: In (0, 1).
         design: How membership was decided, as for `audit_one_run`.
-        seed: Run i plays a game, and orders ties, with seed + i.
+        seed: Run i plays a game with seed + i; ties are ordered by these seeds, too.
 
     Raises:
         ValueError: No run, a record or scores in two runs, counts that fair coins would not give,
