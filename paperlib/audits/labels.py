@@ -250,7 +250,7 @@ def _agreement_warnings(pairs: _Pairs) -> tuple[str, ...]:
 
 def _class_warnings(pairs: _Pairs) -> tuple[str, ...]:
     """A warning where a class is the label much more often than the proxy, or less, among records
-    whose two labels differ: under one law both have the same chance. None elsewhere.
+    whose two labels differ: under one law both have the same chance. No warning elsewhere.
 
     Raises:
         ValueError: Counts of a class that are so uneven that it must be another law.

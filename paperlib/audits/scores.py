@@ -512,7 +512,7 @@ def equal_scores(scores: MembershipScores) -> Refusal | None:
 
 def rounded(scores: MembershipScores) -> tuple[str, ...]:
     """A warning where more than half of the scores are one value, of three or more that there are:
-    they may have been rounded. None elsewhere.
+    they may have been rounded. No warning elsewhere.
     """
     values, times = np.unique(scores.pooled()[0] + 0.0, return_counts=True)  # no -0
     if values.size <= 2 or 2 * times.max() <= len(scores):

@@ -144,6 +144,9 @@ def _changes_too_many_steps(runs: Runs, stated: Stated) -> bool:
 def _contribution(runs: Runs, stated: Stated) -> DpCheck:
     """Whether no record adds more than the clipping norm to a step; where no null stands for no
     record, whether all that canaries add lies in some ball of that radius.
+
+    Where no canary reaches the norm the check passes, and its kind says that clipping was not
+    tried.
     """
     sizes = _contribution_sizes(runs)
     times = float(sizes.max()) / stated.norm

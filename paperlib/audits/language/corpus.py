@@ -217,14 +217,15 @@ def _longer(key: str, ordered: Sequence[str]) -> str | None:
 
 
 def is_fair(value: str, before: str) -> bool:
-    """Whether a text shares no six letters or digits in a row with a value behind it, in any
-    notation.
+    """Whether the text ``before`` an identifier tells nothing of its value: it shares no six
+    letters or digits in a row with it, in any notation, but for such as other values of the kind
+    have, too.
     """
     shared = _parts_of_all(_notations(value)) & _parts(_plain(before))
     if not shared:
         return True
     # A model that copies from its context would prefer the true value without training, unless
-    # other values of the kind have these parts, too.
+    # other values of the kind, of which three are drawn, have these parts, too.
     return all(
         shared <= _parts_of_all(_notations(other)) for other in generate_identifiers(value, 3, 0)
     )

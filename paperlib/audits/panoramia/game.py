@@ -110,19 +110,12 @@ class GameSplit:
         # Training and validation parts take the first places of both pools, the test part the next.
         before_test = (train + validation) // 2
         test_members, test_others = (test, test) if twins else (heads, test - heads)
-        needed: list[tuple[str, int, int]] = []  # name, number there is, number that is needed
+        sizes = f"train={train}, validation={validation}, test={test}"
         if learned:
-            needed.append(("learned", learned, before_test))
-            needed.append(("members", members, learned + test_members))
-        needed.append(("members", members, before_test + test_members))
-        needed.append(("others", others, before_test + test_others))
-        for name, size, least in needed:
-            if size < least:
-                raise ValueError(
-                    f"{name}: {size} are too few for train={train}, validation={validation}, "
-                    f"test={test}, which need {least} of them (half of each, the test part by "
-                    "fair coins); ask for smaller parts, or bring more"
-                )
+            _check_enough("learned", learned, before_test, sizes)
+            _check_enough("members", members, learned + test_members, sizes)
+        _check_enough("members", members, before_test + test_members, sizes)
+        _check_enough("others", others, before_test + test_others, sizes)
         self._inputs = dict(inputs)
         # Numbers of members and of others in the order of the parts.
         self._members = rng.permutation(members)
@@ -226,6 +219,17 @@ def _check_parts(train: int, validation: int, test: int) -> None:
             raise ValueError(f"{name}: expected an even number of examples, 2 or more, got {size}")
     if test < 2:
         raise ValueError(f"test: expected 2 examples or more, got {test}")
+
+
+def _check_enough(name: str, size: int, least: int, sizes: str) -> None:
+    """Refuse (ValueError) fewer than ``least`` of the examples called ``name``, of which there are
+    ``size``, for a game of these ``sizes``.
+    """
+    if size < least:
+        raise ValueError(
+            f"{name}: {size} are too few for {sizes}, which need {least} of them (half of each, "
+            "the test part by fair coins); ask for smaller parts, or bring more"
+        )
 
 
 def _checked_scores(

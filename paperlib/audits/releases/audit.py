@@ -418,8 +418,14 @@ def _rates(
     confidence: float,
     seed: int,
 ) -> pd.DataFrame:
-    """The rates of disclosure, as `disclosure_rates` describes them, of one row of each record."""
-    once = measured.once
+    """The rates of disclosure, as `disclosure_rates` describes them, of one row of each record.
+
+    Args:
+        released, pool: Rows of the release, and of both sides in their order.
+        measured: Distances of the shuffled pool.
+        secret: Column that is inferred; None draws one for each row.
+    """
+    once = measured.once  # shuffled positions, by which ``order`` gives rows of the pool
     tables = None
     if isinstance(released, pd.DataFrame):
         tables = (released, taken(pool, measured.order[once]))

@@ -99,7 +99,8 @@ def _by_rank(cells: "pd.Series[Any]", size: int) -> FloatArray:
     one, which is as far from all others as two can be, or farther; shape (n,).
 
     The first ``size`` rows are those of the release. One between two values of the pool has a place
-    between theirs; one outside their range lies up to as far off as their last two are apart.
+    between theirs; one outside their range has 0 or 1 if it is as far off as the last two of the
+    pool are apart, or farther.
     """
     values = _as_floats(cells)
     in_pool = values[size:]

@@ -266,6 +266,8 @@ class _Predicates:
         attacks = attacks - _times(self.source[alone], self.released)
         successes = hits + _times(self.other[~alone & hit], self.released)
         successes = successes - _times(self.source[alone & hit], self.released)
+        # The share of hits without each row. A predicate by itself varies by its own square, which
+        # is taken off, so that the covariances of different ones are left.
         rates = np.where(attacks > 0, successes / np.maximum(attacks, 1), hits / total)
         return _jackknife(rates) - float(((hit - hits / total) ** 2).sum()) / total**2
 
