@@ -147,9 +147,8 @@ def _texts(data: str, records: "Records", text: str, id_column: str | None) -> d
     """
     if not records.ending:
         raise ValueError(f"{data}: is a folder; bring a file with a text in each row")
-    if records.names is not None:  # a list, which has no columns
-        for column in (None if text == TEXT_COLUMN else text, id_column):
-            refuse_unknown_column(data, records, column)
+    if records.names is not None:
+        _check_list(data, records, text, id_column)
         return {str(row): line for row, line in enumerate(records.names, 1)}
     refuse_unknown_column(data, records, text)
     cells = [row.get(text) for row in records.contents]
@@ -164,6 +163,12 @@ def _texts(data: str, records: "Records", text: str, id_column: str | None) -> d
     if "" in names or len(set(names)) < len(names):
         raise ValueError(f"{data}: {column!r} has empty or equal ids; each text needs its own")
     return dict(zip(names, map(str, cells), strict=True))
+
+
+def _check_list(data: str, records: "Records", text: str, id_column: str | None) -> None:
+    """Refuse (ValueError) names of columns for a list of texts, which has none."""
+    for column in (None if text == TEXT_COLUMN else text, id_column):
+        refuse_unknown_column(data, records, column)
 
 
 def _made(

@@ -134,6 +134,7 @@ def _bailey_log_lower(x: FloatArray, m: int, y: FloatArray, n: int) -> FloatArra
     """
     is_positive = (x > 0) & (y > 0)
     x, y = x[is_positive], y[is_positive]
+    # Shares of failures, and the normal quantile of the level.
     p = 1 - x / m
     q = 1 - y / n
     z = float(-ndtri(LEVEL))
