@@ -37,12 +37,15 @@ def attack_quality(
     Args:
         scores: As `CandidateScores.of` gives them, shape (n, 1 + c), the identifier first.
         draws: Bootstrap draws of identifiers for the interval of the AUC, 1 or more.
-        confidence: That of both intervals, each by itself, in (0, 1); else a ValueError.
+        confidence: That of both intervals, each by itself, in (0, 1).
         seed: Seed of the draws.
 
     Returns:
         auc and tpr, each with the ends of its interval (``_low``, ``_high``), and auc_folded, the
         larger of auc and 1 - auc.
+
+    Raises:
+        ValueError: A confidence out of range.
     """
     # For the AUC a bootstrap draws identifiers with their alternatives, which share a context. A
     # bootstrap of no hits would never see one, so the TPR gets the exact binomial interval, the

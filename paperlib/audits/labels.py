@@ -272,8 +272,8 @@ def _class_warnings(pairs: _Pairs) -> tuple[str, ...]:
 
 
 def _assumptions(result: AuditResult, coins: str, guess: Guess) -> tuple[str, ...]:
-    """What the result of an audit of scores takes for granted where ``coins`` is what it does of
-    labels and proxies; ``guess`` is that of the main audit.
+    """What the result of an audit of scores takes for granted if its scores are those of labels and
+    proxies: of these the sentence ``coins``. ``guess`` is that of the main audit.
     """
     if isinstance(result, OutputSetResult):
         return output_set_assumptions(coins, result.delta, result.guess)
@@ -322,11 +322,12 @@ def _after_gap(
     ``pairs`` are the labels and proxies of the audited records, ``others`` those of unseen ones;
     both bounds hold together at ``confidence``.
     """
-    # Whether a guess is right has odds of at most exp(epsilon) times those without a leak, g. Over
-    # fixed guesses the mean of g e / (1 - g + g e) is at most its value at the mean of g, and the
-    # count of right guesses has at most the tail of a binomial of that mean (Hoeffding 1956). So
-    # the log-odds refuted here, less those of the mean of g, bound epsilon. Half of the error is
-    # for each of the two, divided by the numbers of guesses tried.
+    # Without a leak a guess is right with some chance g; with one its odds are at most e =
+    # exp(epsilon) times as large, so that it is right with at most g e / (1 - g + g e). Over fixed
+    # guesses the mean of this is at most its value at the mean of g, and the count of right guesses
+    # has at most the tail of a binomial of that mean (Hoeffding 1956). So the log-odds refuted
+    # here, less those of the mean of g, bound epsilon. Half of the error is for each of the two,
+    # divided by the numbers of guesses tried.
     rng = np.random.default_rng([seed, _TIES])
     right, right_unseen = pairs.surest(rng), others.surest(rng)
     counts = _counts(right.size, right_unseen.size)

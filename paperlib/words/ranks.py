@@ -36,8 +36,8 @@ def headline(result: "RankAuditResult") -> str:
 
 
 def claim(epsilon: float, delta: float, confidence: float, ceiling: float) -> str:
-    """The sentence that the bound supports; ``ceiling`` is the bound if every set is a hit,
-    nats.
+    """The sentence that the bound ``epsilon``, nats, supports; ``ceiling`` is the bound if every
+    set is a hit, nats.
     """
     if epsilon > 0:
         return (

@@ -30,6 +30,8 @@ def check_not_keys_alone(release: pd.DataFrame, pool: pd.DataFrame, keys: list[A
             them.
     """
     left = [name for name in release if name not in keys]
+    # Where each column may be a key, `new_keys` names none: all are, unless one is tied to its
+    # rows, but for those that do not fill their range evenly.
     if not keys and all(_may_be_new(release[name], pool[name]) for name in release):
         if _are_tied(release, pool):
             return

@@ -93,7 +93,8 @@ def detection(limit: "ClaimLimit") -> str:
     simulated = (
         f"({limit.shown} of {limit.simulations} simulated; 95 % interval {low:.3f} to {high:.3f})"
     )
-    if limit.factor is None:  # not seen at the largest factor that is simulated, 1.1 ** 24
+    # Not seen at the largest factor that is simulated, 1.1 ** 24, which is 9.8 rounded down.
+    if limit.factor is None:
         return (
             f"With a noise 9.8 times smaller than claimed, this audit would have refuted the claim "
             f"in less than {100 * limit.power:g} % of cases {simulated}: it says little of the "

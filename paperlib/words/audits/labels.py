@@ -92,7 +92,9 @@ def headline(result: "LabelsResult") -> str:
 
 
 def claim_with_gap(epsilon_plus_gap: float, result: "AuditResult") -> str:
-    """What a bound on epsilon plus the gap supports, nats; the result has delta and confidence."""
+    """The sentence that a bound on epsilon plus the gap, nats, supports at the delta and the
+    confidence of the result.
+    """
     return (
         f"With confidence {result.confidence:g}, epsilon and the gap between the laws of proxies "
         f"and labels are together at least {round_down(epsilon_plus_gap):.3f} under "
