@@ -5,9 +5,13 @@ import shutil
 import sys
 from pathlib import Path
 
+import paperlib
 from paperlib.cli.install import install_command
 from paperlib.io import data_folder
 from paperlib.report.provenance import gpu_name, hardware, package_version
+
+_PACKAGE_FOLDER = Path(paperlib.__file__).resolve().parents[1]
+"""The folder that this package is imported from, which may be a checkout."""
 
 
 def doctor() -> None:
@@ -34,16 +38,18 @@ def doctor() -> None:
     if root is None:
         print("No checkout here: `paperlib audit` works, `paperlib run` needs one")
         return
+    is_around = Path.cwd().is_relative_to(root)
     for name in _WRITTEN:
-        print(f"{name}/: {_writable(root / name)}")
+        shown = name if is_around else root / name
+        print(f"{shown}/: {_writable(root / name)}")
 
 
 def _notebooks_root() -> Path | None:
-    """The folder, around the current one, whose notebooks `paperlib run` would run; None outside
-    of a checkout.
+    """The checkout whose notebooks `paperlib run` would run: that around the current folder, or
+    else the one that this package lies in; None where there is neither.
     """
     here = Path.cwd()
-    for folder in (here, *here.parents):
+    for folder in (here, *here.parents, _PACKAGE_FOLDER):
         if (folder / "notebooks" / "profiles").is_dir():
             return folder
     return None

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections import defaultdict
 from inspect import signature
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -57,9 +58,13 @@ def test_a_measured_run_stands_with_the_committed_ones(here, command):
         assert [result.parameters["m"] for result in measured_results(project)] == kept
 
 
-def test_outside_a_checkout_the_notebooks_are_those_of_the_package(here, command):
+def test_outside_a_checkout_the_notebooks_are_those_of_the_package(here, command, monkeypatch):
     command.refuses("run good", "good")
     assert "audit_your_model" in names_of("*.ipynb")
+    runs = Path(paperlib.__file__).parents[1] / "runs"
+    code, out, _ = command("doctor")
+    assert (code, f"{runs}/: " in out, "No checkout" in out) == (0, True, False)
+    monkeypatch.setattr("paperlib.cli.doctor._PACKAGE_FOLDER", here)  # as of an installed package
     code, out, _ = command("doctor")
     assert (code, "`paperlib audit` works" in out) == (0, True)
 
