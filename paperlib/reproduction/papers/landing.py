@@ -111,7 +111,9 @@ def _finding_figure(finding: Finding) -> str:
 
 
 def read_findings(table: pd.DataFrame, page: Path) -> dict[str, Finding]:
-    """Findings by their slug, from their table and the executed page that shows their figures."""
+    """Findings by their slug, from their table, a row each with its slug, and the executed notebook
+    ``page`` that shows their figures; a KeyError names a finding without a figure.
+    """
     cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
     outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
     matches = [_FIGURE.search("".join(data.get("text/markdown", ""))) for data in outputs]

@@ -224,8 +224,10 @@ def compare_audits(
     """Run every audit that applies on every target; each number holds at its own confidence
     alone.
 
-    A row for each pair: the number (nats) with its ends, the guarantee of training that it must
-    not exceed, what the result claims, what the audit needs, and seconds.
+    Returns:
+        A row for each pair of target and audit: the number (nats) with its ends, the guarantee of
+            training that it must not exceed (NaN where that speaks of something else), what the
+            result claims, what the audit needs, and seconds.
 
     Raises:
         ValueError: ``delta`` outside (0, 0.5) or ``confidence`` outside (0, 1).

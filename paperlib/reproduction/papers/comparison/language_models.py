@@ -44,7 +44,9 @@ class GptConfig(TrainedConfig):
 
     @property
     def run(self) -> DpRun:
-        """The documents, as the study of DP-SGD after the fact has them."""
+        """Numbers and seed of the documents, as `canary_documents` takes them: a run of the study
+        of DP-SGD after the fact, of which nothing is trained here.
+        """
         return DpRun(
             noise=0.0,
             canaries=self.identifiers,

@@ -62,7 +62,13 @@ class TrainedConfig:
     def trainings(
         self, plain: TrainingConfig, private: TrainingConfig, examples: int
     ) -> dict[str, TrainingConfig]:
-        """Settings of every model by its name: without DP by epochs, then with DP-SGD by budget."""
+        """Settings of every model by its name: without DP by epochs, then with DP-SGD by budget.
+
+        Args:
+            plain: Training without DP, whose epochs are replaced.
+            private: DP-SGD, whose epochs, batch and noise are replaced.
+            examples: Number of records that are trained on.
+        """
         trainings = {f"{epochs} epochs": replace(plain, epochs=epochs) for epochs in self.epochs}
         steps = replace(private, epochs=self.private_epochs)
         for budget in self.budgets:

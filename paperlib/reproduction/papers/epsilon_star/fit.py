@@ -118,7 +118,9 @@ def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> 
 
 
 def moments(scores: Iterable[Scores]) -> pd.DataFrame:
-    """Accuracy of every model, and the moments of its transformed training losses."""
+    """A row for each model: its accuracy, a share, and mean, standard deviation, skewness and
+    excess kurtosis of its transformed training losses.
+    """
     return pd.DataFrame(
         {
             **model.about,

@@ -89,8 +89,8 @@ def _row(
     data: Dataset,
     delta: float,
 ) -> dict[str, Any]:
-    """Settings of a model, the accountants' epsilon, its accuracy and the numbers measured on
-    it.
+    """A row for a model: its settings, epsilon by both accountants (nats, None without DP),
+    accuracies (shares), the numbers of `MEASURES`, ``numbers``, and its share of the seconds.
     """
     training = model.training
     epsilons: dict[str, float] = {}

@@ -210,8 +210,8 @@ def _loss_at_start(name: str, public: PlantedConfig, candidates: tuple[str, ...]
 
 
 def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict[str, FloatArray]]:
-    """Scores of all runs, each computed once, in ``workers`` processes, and kept in the user's
-    cache.
+    """Scores of all runs by name, as `fine_tuned_scores` gives them, each computed once and kept in
+    the user's cache; in so many ``workers`` processes, 0 for this one.
     """
     dialogues = {run.dialogues for run in runs}
     publics = {run.public for run in runs if not run.model}

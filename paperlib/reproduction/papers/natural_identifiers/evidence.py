@@ -207,6 +207,9 @@ def _papers_bounds(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def _larger_less_smaller(bounds: pd.DataFrame, target: float) -> list[float]:
+    """The bound with 64 candidates less that with 2, nats, of each model of a target epsilon; none
+    where one of the two was not run. ``bounds`` has a column for each model.
+    """
     columns: dict[Any, pd.Series] = dict(bounds.T.items())
     both = (target, 64) in columns and (target, 2) in columns
     return (columns[target, 64] - columns[target, 2]).dropna().tolist() if both else []

@@ -116,8 +116,8 @@ def p_values_of_draws(
 
 
 def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
-    """p-values of many sets that were not trained on, one row per set and schedule, as
-    `suspect_sets`.
+    """p-values of ``config.held_out_sets`` sets of identifiers that were not trained on: a row for
+    each set (its number) and schedule, with the columns of `p_value_rows`.
     """
     # All candidates of a held-out identifier, itself included, are random strings new to the model:
     # any of them may play the identifier.
@@ -193,8 +193,15 @@ def _tested(
 def p_value_rows(
     values: FloatArray, schedule: str | None = None, **options: Any
 ) -> list[dict[str, Any]]:
-    """A row with the p-values of `infer_by_schedule` by this schedule, or by each; ``values`` are
-    attack scores, shape (n, 1 + c, attacks).
+    """The p-values of a set of identifiers by dataset inference.
+
+    Args:
+        values: Attack scores, higher for members, shape (n, 1 + c, attacks), the identifier first.
+        schedule: One of `SCHEDULES`; None takes each.
+        options: Further arguments of `infer_by_schedule`.
+
+    Returns:
+        A row for each schedule: identifiers (n), schedule, p_value and p_value_two_sided.
     """
     schedules = SCHEDULES if schedule is None else (schedule,)
     return [

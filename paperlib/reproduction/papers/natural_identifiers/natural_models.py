@@ -304,7 +304,8 @@ def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -
 
 
 def natural_model(config: NaturalConfig, split: NaturalSplit, used: np.ndarray) -> tuple[Any, Any]:
-    """The model trained on one side, on a GPU if there is one, and its tokenizer.
+    """The model trained on one side, on a GPU if there is one, and its tokenizer; its weights are
+    kept in the user's cache.
 
     ``used`` are the token ids that it knows, rising, shape (vocabulary,), as `used_tokens` finds
     them.

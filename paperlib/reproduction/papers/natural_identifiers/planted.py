@@ -275,7 +275,10 @@ def cached_scores(
 def token_counts(
     tokenizer: Any, candidates: Sequence[Sequence[str]], contexts: Sequence[str]
 ) -> FloatArray:
-    """Tokens of each candidate behind its context, shape (n, 1 + c)."""
+    """Number of tokens of each candidate behind its context, shape (n, 1 + c).
+
+    ``candidates`` has 1 + c texts for each of n contexts.
+    """
     texts, around, sizes = flattened("candidates", candidates, contexts)
     windows = encode(tokenizer, texts, around)
     counts = [len(window.tokens) - window.first for window in windows]

@@ -83,8 +83,8 @@ class DpSgdConfig(Setup):
         return panels
 
     def model(self, panel: Panel, epsilon: float, choice: Mapping[str, Any], seed: int) -> Audited:
-        """A model of a panel, trained to ``epsilon``, nats; ``seed`` counts the models of this
-        config.
+        """A model of a panel, trained with the settings ``choice`` to ``epsilon``, nats, where 0
+        stands for training without noise; ``seed`` counts the models of this config.
         """
         kind, records = panel
         return Audited(
@@ -108,7 +108,11 @@ class DpSgdResults:
 
 
 def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None) -> DpSgdResults:
-    """Choose settings, train every model and audit it; what was trained is kept in ``folder``."""
+    """Choose settings, train every model and audit it, with bounds in nats.
+
+    ``folder`` keeps what was trained, and is read where it has a model; None takes the user's
+    cache.
+    """
     sweep = folder or user_cache_folder() / "sweeps" / "output_set_dpsgd"
     tuning = _tuning_answers(config, sweep)
     aucs = {model: _scores(answers).auc() for model, answers in tuning.items()}
@@ -174,7 +178,9 @@ def _scores(answers: Answers) -> MembershipScores:
 
 
 def _description(model: Audited, answers: Answers) -> dict[str, Any]:
-    """What a row says of its model: panel, settings, accuracy, guarantee and AUC of the loss."""
+    """What a row says of its model: panel, settings, the epsilon that it was to have and the
+    guarantee by the accountant (nats), AUC of the loss, accuracies (shares), and seconds.
+    """
     records = answers["member"].size
     return {
         "panel": model.kind if model.kind == "natural" else f"{records:,} {model.kind}",
@@ -269,8 +275,8 @@ def ahead_and_behind(
 
 
 def model_rows(bounds: pd.DataFrame) -> pd.DataFrame:
-    """Settings, and means over seeds of what models and accountant say: one row per panel and
-    epsilon.
+    """Settings, and means over seeds of the guarantee (nats), the AUC of the loss and accuracies
+    (shares): a row per panel and epsilon.
     """
     models = bounds.drop_duplicates(["panel", "epsilon", "seed"])
     keys = ["panel", "records", "epsilon", *Choice.__dataclass_fields__]

@@ -154,7 +154,9 @@ def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
 
 
 def training_of(model: Audited, examples: int) -> TrainingConfig:
-    """DP-SGD of a model on so many members, with the least noise that keeps its epsilon."""
+    """DP-SGD of a model on so many ``examples``, with the least noise that keeps its epsilon; an
+    infinite epsilon has clipping alone.
+    """
     settings = asdict(model.choice)
     batch_size = -(-examples // settings.pop("batches"))
     config = TrainingConfig(**settings, batch_size=batch_size, seed=model.seed)
@@ -266,7 +268,9 @@ def _answers(
 
 
 def model_answers(models: Sequence[Audited], *, folder: Path) -> dict[Audited, Answers]:
-    """Answers of every model; what was trained before is read from ``folder``."""
+    """Answers of every model. What was trained before is read from ``folder``, and the others are
+    trained, those with equal `Audited.together` at once.
+    """
     return kept_runs(
         trained_answers,
         models,

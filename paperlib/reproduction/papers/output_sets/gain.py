@@ -72,7 +72,7 @@ def draw_scores(
     rng: np.random.Generator, mechanism: str, scale: float, examples: int
 ) -> MembershipScores:
     """Scores of ``examples`` examples whose membership fair coins decide (Definition B.1), at least
-    two on each side.
+    two on each side; those of members are drawn from p, of the others from q of `mixtures`.
     """
     p, q = mixtures(mechanism, scale)
     members = int(np.clip(rng.binomial(examples, 0.5), 2, examples - 2))
@@ -214,8 +214,8 @@ def gain(config: GainConfig) -> pd.DataFrame:
 
 
 def over_delta(config: GainConfig, deltas: Sequence[float]) -> pd.DataFrame:
-    """`gain` of the methods of Figure 6 at every delta in [0, 1), and the pair's exact_epsilon at
-    delta.
+    """Audit every setting with the methods of Figure 6 on the same scores at every delta, each in
+    [0, 1): columns of `_audited`, and exact_epsilon, that of the distributions, nats.
     """
     frame = _audited(config, ("printed", "optimal", "top_bottom", "whole"), deltas)
     settings = list(zip(frame["mechanism"], frame["scale"], frame["delta"], strict=True))
@@ -307,7 +307,9 @@ def paired(
 def paired_gain(
     frame: pd.DataFrame, method: str, *, confidence: float = 0.95, **options: Any
 ) -> pd.DataFrame:
-    """Mean gain of a method over each rival: the setting, rival, and the columns of `interval`."""
+    """Mean gain of a method over each rival, nats: a row for each setting and rival, with the
+    columns of `interval` over repetitions, at this confidence. ``options`` are those of `paired`.
+    """
     rows: list[dict[str, Any]] = []
     for keys, bounds, rivals_bounds in paired(frame, method, **options):
         rows.append({**keys, **interval(bounds - rivals_bounds, confidence)})
@@ -315,8 +317,11 @@ def paired_gain(
 
 
 def jackknifed(bounds: FloatArray, rivals_bounds: FloatArray) -> FloatArray:
-    """Pseudo-values of the log ratio of the standard deviations of two methods' bounds, each
-    (trials,); NaN where the bounds of either hardly vary.
+    """The jackknife's pseudo-values, shape (trials,), of the log of the standard deviation of a
+    method's bounds over that of its rival's; all NaN where the bounds of either hardly vary.
+
+    Their mean estimates the log ratio, and their spread its error: n times the value of all n
+    trials, less n - 1 times that without one of them.
     """
     count = bounds.size
     with np.errstate(all="ignore"):

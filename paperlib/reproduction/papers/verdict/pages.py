@@ -79,8 +79,10 @@ def results_pages(
 
 
 def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:
-    """What the runs behind a paper's outcomes took, as a Markdown table: by notebook, profile and
-    machine.
+    """What the runs behind a paper's outcomes took, as a Markdown table with a row for each
+    notebook, profile and machine: number of runs, first and last date, and hours.
+
+    ``paper`` is its key; of ``results`` those of its notebooks are taken.
     """
     notebooks = {
         notebook for rule in rules().values() if rule.paper == paper for notebook in rule.notebooks
@@ -336,7 +338,10 @@ def rules_in_words() -> str:
 
 
 def scales_table(judged: Sequence[JudgedTarget]) -> str:
-    """How many of the tables and figures have which outcome on which scale, as a Markdown table."""
+    """How many of the tables and figures have which outcome on which scale, as a Markdown table:
+    a row for each scale, a column for each outcome.
+    """
+    # What was never run has no scale, and its outcome, the last sign, no column.
     best = [entry for entry in best_of(judged) if entry.level]
     counts = pd.crosstab([entry.level for entry in best], [entry.outcome.word for entry in best])
     table = counts.reindex(LEVELS, fill_value=0).reindex(columns=[*SIGNS][:-1], fill_value=0)

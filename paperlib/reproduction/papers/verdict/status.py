@@ -100,6 +100,8 @@ class JudgedTarget:
     def rank(self) -> tuple[int, bool, bool, int]:
         """Smaller is better: the nearer scale, then the paper's own data at a lower resolution,
         then what lacks no measurement, then the more repetitions.
+
+        A distance on `LEVELS`, two flags of which False is better, and minus the number of values.
         """
         samples = [sample for run in self.runs for sample in run.evidence.samples().values()]
         values = sum(1 if isinstance(sample, Estimate) else len(sample) for sample in samples)
@@ -326,7 +328,9 @@ def _of_reading(contrast: Contrast, reading: str) -> Contrast:
 
 
 def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
-    """One row per entry of `judge`; ``best`` is true for one row of each target."""
+    """A row per entry of `judge`, all in words; ``best`` is true for the first row of each target,
+    which has its best evidence.
+    """
     rows = [
         {
             "id": entry.rule.target,

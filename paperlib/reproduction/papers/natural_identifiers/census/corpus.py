@@ -175,7 +175,9 @@ class _UnitCounts:
         sums[2] += size
 
     def add_candidate(self, subset: str, candidate: Candidate) -> None:
-        """Count an identifier or a look-alike."""
+        """Count a place of an identifier or a look-alike in a subset, and its value, if it is new
+        there.
+        """
         form = candidate.form.name if candidate.form.valid else _NOT_VALID + candidate.form.name
         key = (subset, candidate.kind.name, form)
         self._matches[key] += 1

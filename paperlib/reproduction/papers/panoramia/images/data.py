@@ -43,7 +43,9 @@ class ImageSplit:
         check_at_least(0, nonmembers=self.nonmembers, others=self.others)
 
     def trained_on(self, *, null: bool = False) -> tuple[str, ...]:
-        """Parts that a target is trained on, D_G first."""
+        """Parts that a target, or a null target, is trained on, the generator's training images
+        first.
+        """
         if null:
             return ("generator", "others")
         if self.parts == "official":
@@ -151,7 +153,9 @@ def _cut(rows: IntArray, sizes: Mapping[str, int]) -> dict[str, IntArray]:
 
 
 def _prepared(loaded: ImageSet, rows: IntArray, split: ImageSplit) -> Pixels:
-    """The images of these numbers, shrunk and with fewer grey values, as one array."""
+    """The images of these numbers, training images counted first, shrunk and with fewer grey
+    values, as one array, uint8 (n, channels, side, side).
+    """
     channels, own_side = loaded.train_x.shape[1], loaded.train_x.shape[-1]
     side = split.side or own_side
     train = len(loaded.train_x)

@@ -103,7 +103,9 @@ def _check_names(role: str, names: list[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedImages:
-    """D_out, images for the synthetic helper, and numbers about them by name."""
+    """Generated images for the audit and for the synthetic helper, and numbers about them by
+    name.
+    """
 
     audit: LabelledImages
     helper: LabelledImages
@@ -187,8 +189,8 @@ def load_split(config: ImageConfig) -> Images:
 
 
 def generated_images(config: ImageConfig, images: Images) -> GeneratedImages:
-    """Train the generator on D_G, draw images, drop obvious fakes, and label the rest; kept on
-    disk.
+    """Train the generator on its part of the images, draw images, drop obvious fakes, and label the
+    rest; kept on disk.
 
     Raises:
         ValueError: The filter keeps less than a twentieth of the images.
@@ -279,8 +281,8 @@ def _quality(labeler: nn.Module, images: Images, generated: Pixels) -> dict[str,
     """How good generated images are, by name; only what the number of real non-members allows.
 
     "kid KIND" and "kid KIND error": kernel distance from the members by the labeler's features, and
-    its error. "near KIND": share of near duplicates of D_G by pixels. "labeler accuracy": share of
-    real non-members whose true label it finds.
+    its error. "near KIND": share of near duplicates of the generator's training images by pixels.
+    "labeler accuracy": share of real non-members whose true label it finds.
     """
     real, held_out = images.parts["generator"], images.parts["nonmembers"]
     quality: dict[str, float] = {}

@@ -406,7 +406,7 @@ def level(dataset: str, target: str, *, side: int = 0) -> Level:
     """
     if replaces_images({"dataset": dataset, "side": side}):
         return "substitute"
-    if target == "panoramia-figure-13":
+    if target == "panoramia-figure-13":  # shown on one data set
         in_the_paper = dataset == "celeba"
     else:
         in_the_paper = dataset in ("cifar10", "celeba")
@@ -473,15 +473,16 @@ def _at_recall(curves: pd.DataFrame, recall: float) -> pd.DataFrame:
 
 
 def figure_fifteen(results: shared.PanoramiaResults) -> Evidence:
-    """Figure 15: by game, what the largest model without DP leaks and what the smallest does, of
-    the family with most sizes.
+    """Figure 15: eps~ of the largest model without DP less that of the smallest, of the family of
+    networks with most sizes; nats, a value for each game.
     """
     sizes = model_sizes(results)
     sizes = sizes[sizes["target"].isin(results.trained)].sort_values("parameters")
     if sizes.empty:
         unmeasured = {"larger leaks more": [], "null": [], "sizes apart": []}
         return Evidence("panoramia-figure-15", "game", unmeasured)
-    # resnet18 and resnet50 are of one family; any other architecture is a family of its own.
+    # Names that begin alike are of one family, such as resnet18 and resnet50; any other
+    # architecture is a family of its own.
     names = sizes["architecture"].str.extract("^(resnet|wrn|vit)", expand=False)
     families = [rows for _, rows in sizes.groupby(names.fillna(sizes["architecture"]))]
     family = max(families, key=len)

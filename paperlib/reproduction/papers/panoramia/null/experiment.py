@@ -222,7 +222,7 @@ class World:
     """
 
     pools: Pools  # with the helpers "synthetic" and "real"
-    # On D_G and on the members of these numbers, with a seed.
+    # On the generator's training data and on the members of these numbers, with a seed.
     train: Callable[[IntArray, int], ModelByKind]
     judged: int  # number of members that tests show; helpers and attacks may learn the others
     audit: AuditConfig

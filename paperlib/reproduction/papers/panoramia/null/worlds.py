@@ -98,8 +98,8 @@ class _Experiment:
 
     attack: Attack
     pools: Pools  # of one target and one null target
-    # From the numbers of members, shape (k,), and a seed to a model that learned D_G and these
-    # members as the target learns its examples.
+    # From the numbers of members, shape (k,), and a seed to a model that learned the generator's
+    # training data and these members as the target learns its examples.
     train: Callable[[IntArray, int], ModelByKind]
     depends_on: Any  # what pools and `train` depend on, as values of JSON for keys of the cache
     groups: IntArray | None = None  # members of one number go into one fold; None: each by itself
@@ -157,8 +157,8 @@ def _table(sizes: WorldSizes, seed: int) -> _Experiment:
     by_kind = {**rows.parts, "generated": rows.generated}
 
     def learn(members: IntArray, model_seed: int) -> ModelByKind:
-        """An MLP trained on D_G and on the members of these numbers, which then gives the losses of
-        the rows of a kind with given numbers.
+        """An MLP trained on the generator's training rows and on the members of these numbers. It
+        gives the losses of rows by their kind and their numbers.
         """
         learned = pd.concat(
             [by_kind["generator"], by_kind["members"].iloc[members]], ignore_index=True
@@ -218,8 +218,8 @@ def _image(sizes: WorldSizes, seed: int) -> _Experiment:
     target, _ = config.targets  # the other is the null target
 
     def learn(members: IntArray, model_seed: int) -> ModelByKind:
-        """A CNN trained on D_G and on the members of these numbers, which then answers about the
-        images of a kind with given numbers.
+        """A CNN trained on the generator's training images and on the members of these numbers. It
+        answers about images by their kind and their numbers.
         """
         of_generator, all_members = by_kind["generator"], by_kind["members"]
         x = np.concatenate([of_generator.x, all_members.x[members]])
@@ -269,8 +269,9 @@ def _text(sizes: WorldSizes, seed: int) -> _Experiment:
     used_data(config.text, "\n".join(text_documents(config.text)).encode())
 
     def learn(members: IntArray, salt: int) -> ModelByKind:
-        """A language model trained on D_G and on the members of these numbers, which then gives the
-        losses of the chunks of a kind with given numbers; ``salt`` sets its seed apart.
+        """A language model trained on the generator's training chunks and on the members of these
+        numbers. It gives the losses of chunks by their kind and their numbers; ``salt`` sets its
+        seed apart.
         """
         all_members = bench.text["members"].tokens
         chunks = np.concatenate([bench.text["generator"].tokens, all_members[members]])
@@ -289,7 +290,9 @@ def _text(sizes: WorldSizes, seed: int) -> _Experiment:
 def _with_real_helper(
     bench: TextBench, learn: Callable[[IntArray, int], ModelByKind], salt: int
 ) -> Pools:
-    """The pools of text with the helper `REAL`, which they lack: a model that learned D_G alone."""
+    """The pools of text with the helper `REAL`, which they lack: a model that learned the
+    generator's training chunks alone.
+    """
     pools = text_pools(bench.config)
 
     def outputs() -> dict[str, FloatArray]:

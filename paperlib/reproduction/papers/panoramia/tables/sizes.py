@@ -36,6 +36,7 @@ def tabular_audit(size: str, **changes: Any) -> AuditConfig:
 
 
 def _settings(size: str) -> dict[str, dict[str, Any]]:
+    """The settings of a size, "pools" and "audit"; a ValueError for an unknown size."""
     sizes = settings_beside(__file__)
     check_choice("size", size, tuple(sizes))
     return sizes[size]

@@ -133,8 +133,8 @@ class TextConfig:
         return ChunkTraining(epochs=epochs, last=last, patience=patience, seed=seed, **shared)
 
     def private_training(self, epsilon: float) -> TrainingConfig:
-        """DP-SGD on D_G and members to ``epsilon``, nats, with the noise that the Renyi accountant
-        asks for.
+        """DP-SGD on the generator's training chunks and the members to ``epsilon``, nats, with the
+        noise that the Renyi accountant asks for.
         """
         rows = self.generator + self.members
         plan = TrainingConfig(
