@@ -16,7 +16,7 @@ _EARLIER = {
     "CombinedResult": "paperlib.bounds.one_run.combine",
     "DetectionLimit": "paperlib.bounds.one_run.detection",
     "EpsilonStarResult": "paperlib.bounds.loss_rates.audit",
-    "FdpResult": "paperlib.bounds.one_run.f_dp",
+    "FdpResult": "paperlib.bounds.claims.f_dp",
     "GameSpread": "paperlib.bounds.one_run.fair_coins",
     "GaussianDpResult": "paperlib.bounds.many_runs.gaussian_dp",
     "ManyRunsResult": "paperlib.bounds.many_runs.clopper_pearson",

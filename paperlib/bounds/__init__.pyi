@@ -1,3 +1,4 @@
+from .claims.f_dp import audit_f_dp as audit_f_dp
 from .loss_rates.audit import epsilon_star as epsilon_star
 from .loss_rates.audit import epsilon_star_normals as epsilon_star_normals
 from .loss_rates.rates import epsilon_star_from_rates as epsilon_star_from_rates
@@ -10,7 +11,6 @@ from .one_run.audit import one_run_epsilon as one_run_epsilon
 from .one_run.audit import one_run_p_value as one_run_p_value
 from .one_run.combine import combine_runs as combine_runs
 from .one_run.detection import limit_of_detection as limit_of_detection
-from .one_run.f_dp import audit_f_dp as audit_f_dp
 from .one_run.fair_coins import game_spread as game_spread
 from .one_run.planning import plan_audit as plan_audit
 from .output_sets.audit import audit_output_set as audit_output_set

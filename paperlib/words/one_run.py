@@ -9,6 +9,7 @@ from paperlib.core.results import round_down
 from paperlib.words.claims import NEIGHBOURS, lower_bound_claim
 from paperlib.words.designs import (
     CONDITIONS,
+    GUESSED,
     SCORE_DEPENDS,
     THE_PROCEDURE,
     score_assumptions,
@@ -16,8 +17,8 @@ from paperlib.words.designs import (
 )
 
 if TYPE_CHECKING:
+    from paperlib.bounds.claims.f_dp import FdpResult
     from paperlib.bounds.one_run.audit import OneRunResult
-    from paperlib.bounds.one_run.f_dp import FdpResult
     from paperlib.bounds.output_sets.audit import OutputSetResult
 
 
@@ -109,13 +110,16 @@ def f_dp_claim(
     return claim
 
 
-def f_dp_assumptions(design: Design, family: str, delta: float, tests: int) -> tuple[str, ...]:
-    """Conditions of a bound on a trade-off curve from ``tests`` numbers of guesses."""
-    return (
-        *score_assumptions(design),
-        curve_assumption(family, delta),
-        f"error divided by {tests} guess counts fixed in advance",
-    )
+def f_dp_assumptions(
+    design: Design, family: str, delta: float, guess: Guess, tests: int
+) -> tuple[str, ...]:
+    """Conditions of a bound on a trade-off curve, from bets on every guess ("adaptive") or from
+    ``tests`` numbers of guesses.
+    """
+    search = f"error divided by {tests} guess counts fixed in advance"
+    if guess == "adaptive":
+        search = f"{GUESSED[guess]}; ties are broken at random"
+    return (*score_assumptions(design), curve_assumption(family, delta), search)
 
 
 def one_run_assumptions(coins: str, guess: Guess, search: str) -> tuple[str, ...]:

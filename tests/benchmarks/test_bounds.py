@@ -50,6 +50,7 @@ OF_SCORES = {
     "default": bounds.audit_one_run,
     "default, delta = 1e-05": partial(bounds.audit_one_run, delta=1e-5),
     "f-DP, delta = 1e-05": partial(bounds.audit_f_dp, guess="members"),
+    "f-DP, any order, delta = 1e-05": bounds.audit_f_dp,
 }
 
 

@@ -7,6 +7,9 @@ import pytest
 from scipy.stats import binom, norm
 
 from paperlib.bounds import audit_f_dp, one_run_epsilon
+from paperlib.bounds.claims.audit import audit_curve
+from paperlib.bounds.claims.curves import ClaimedCurve, gaussian_profile
+from paperlib.bounds.claims.f_dp import FdpGuess, family_profile
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.f_dp import f_dp_parameter, inverse_blow_up
 from paperlib.core import MembershipScores, round_down
@@ -81,6 +84,38 @@ def test_mu_stands_beside_the_epsilon_of_a_gaussian_curve(design, act):
         assert "for any mu below" not in other.claim
 
 
+def test_the_bound_on_mu_is_that_of_the_test_of_a_curve():
+    rng = np.random.default_rng(3)
+    coins = rng.integers(0, 2, 400)
+    scores = MembershipScores.from_labels(rng.normal(coins, 1.0), coins)
+    curve = audit_curve(scores, ClaimedCurve("gaussian(mu=1)", gaussian_profile(1.0)))
+    result = audit_f_dp(scores)
+    assert (result.parameter, result.guesses, result.tests) == (curve.mu, curve.guesses, 1)
+    assert "error divided by" not in " ".join(result.assumptions)
+    assert "error divided by 6 guess counts" in " ".join(
+        audit_f_dp(scores, guess="both").assumptions
+    )
+
+
+def test_few_memorised_members_are_seen_in_any_order_and_hardly_by_counts_fixed_in_advance():
+    rng = np.random.default_rng(5)
+    coins = rng.integers(0, 2, 1_000)
+    known = (rng.random(1_000) < 0.1) & (coins == 1)
+    scores = MembershipScores.from_labels(rng.normal(5.0 * known, 1.0), coins)
+    assert audit_f_dp(scores).epsilon > audit_f_dp(scores, guess="both").epsilon + 1
+
+
+@pytest.mark.parametrize("family", ["gaussian", "laplace", "approximate"])
+def test_the_profile_of_a_family_is_that_of_its_trade_off_curve(family):
+    x, epsilon = np.linspace(0, 1, 20_001), np.array([0.0, 0.3, 1.0, 2.0])
+    for parameter, delta in ((0.5, 0.0), (2.0, 0.01)):
+        curve = 1 - blow_up(family, parameter, x, delta)
+        exact = np.array([np.max(1 - curve - np.exp(e) * x) for e in epsilon])
+        profile = family_profile(family, parameter, delta)(epsilon)
+        np.testing.assert_allclose(profile, exact, atol=1e-3)
+        assert (profile >= exact - 1e-9).all()
+
+
 def test_bad_options_are_refused():
     for name, value in {"delta": 0.0, "family": "cauchy", "confidence": 2, "guess": "grid"}.items():
         refused(
@@ -96,11 +131,16 @@ def test_ties_are_broken_at_random_and_for_nobody():
     rng = np.random.default_rng(1)
     coins = rng.integers(0, 2, 1_000)
     tied = MembershipScores.from_labels(np.round(rng.normal(coins, 1.0)), coins)
-    found = {audit_f_dp(tied, seed=seed).guesses for seed in range(3)}
+    found = {audit_f_dp(tied, guess="both", seed=seed).guesses for seed in range(3)}
     assert found <= {1_000, 500, 250, 124, 62, 30, 14, 8}
-    assert audit_f_dp(tied, seed=3).epsilon == audit_f_dp(tied, seed=3).epsilon
+    for guess in ("adaptive", "both"):
+        first, again = (audit_f_dp(tied, guess=guess, seed=3).epsilon for _ in range(2))
+        assert first == again
     constant = [
         MembershipScores.from_labels(np.zeros(200), rng.integers(0, 2, 200)) for _ in range(100)
     ]
-    errors = sum(audit_f_dp(one, seed=seed).parameter > 0 for seed, one in enumerate(constant))
-    assert errors <= binom.ppf(1 - 1e-6, 100, 0.05)
+    chosen: tuple[FdpGuess, ...] = ("both", "adaptive")
+    for guess, audits in zip(chosen, (constant, constant[:30]), strict=True):
+        found = [audit_f_dp(one, guess=guess, seed=seed) for seed, one in enumerate(audits)]
+        errors = sum(result.parameter > 0 for result in found)
+        assert errors <= binom.ppf(1 - 1e-6, len(audits), 0.05)

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from math import exp
+from math import ceil, exp
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +13,18 @@ from scipy.stats import ks_2samp
 
 from paperlib.audits.panoramia.results import LIMIT
 from paperlib.bounds import epsilon_star_normals
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.bounds.panoramia import panoramia_ceiling
 from paperlib.bounds.ranks import p_values
 from paperlib.core import round_down
-from paperlib.core.direction import REVERSED_LEVEL
+from paperlib.core.direction import REFUSED_LEVEL, REVERSED_LEVEL
 from paperlib.reproduction.exhibits import paper_table, paper_tables
 from paperlib.reproduction.papers.verdict.evidence import rules
 from paperlib.reproduction.validity.claimed_levels import EXAMPLES, SIMULATIONS
+from paperlib.reproduction.validity.claimed_power import BOUNDS as POWER_BOUNDS
+from paperlib.reproduction.validity.claimed_power import PEER
 from paperlib.reproduction.validity.coverage import ValidityConfig
 from tests.bounds.test_tails import naive_p_value
 
@@ -100,7 +103,8 @@ COMPUTED: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("to $-{}$: it is close", lambda: f"{exp(2) / (exp(2) - 1):.2f}"),
     ],
     "what_a_number_means.md": [
-        ("Each check has a level of {} %", lambda: f"{100 * REVERSED_LEVEL:g}")
+        ("they speak in at most {} % of audits", lambda: f"{100 * REVERSED_LEVEL:g}"),
+        ("refuses at most {} % of sound audits", lambda: f"{100 * REFUSED_LEVEL:g}"),
     ],
     "output_set_gain.ipynb": [("4, 2, 1, 0.5, {}.", lambda: f"{2 / 8:g}")],
     "results.md": [
@@ -155,7 +159,31 @@ def level_rows() -> str:
     return " ".join(lines)
 
 
+def power_table() -> pd.DataFrame:
+    """The committed table of what the test of a claimed curve shows."""
+    return pd.read_csv(ROOT / "book" / "measured" / "estimates" / "claimed_power.csv")
+
+
+def power_rows() -> str:
+    """Its rows as the page on claimed curves shows them."""
+    lines: list[str] = []
+    for row in power_table().to_dict("records"):
+        means = [f"{row[column]:.2f}" for column in (*POWER_BOUNDS, PEER)]
+        examples = f"{row['examples']:,}"
+        lines.append(f"| {' | '.join([row['leak'], examples, *means])} |")
+    return " ".join(lines)
+
+
+def largest_standard_error() -> float:
+    """The largest one of the means in that table, nats."""
+    table = power_table()
+    return float(table[[name for name in table if "standard error" in str(name)]].max().max())
+
+
 COMPUTED["whole_curve.md"] = [
+    ("{}", power_rows),
+    ("at most {} (", lambda: f"{ceil(100 * largest_standard_error()) / 100:.2f}"),
+    ("$\\varepsilon = {}$", lambda: f"{float(gaussian_dp_epsilon(np.array([1.0]), 1e-5)[0]):.2f}"),
     ("{}", level_rows),
     ("was audited {} times", lambda: f"{SIMULATIONS:,}"),
     ("| mechanism | {} examples |", lambda: " examples | ".join(f"{m:,}" for m in EXAMPLES)),

@@ -30,7 +30,7 @@ from paperlib.words.audits import claimed_curves as words
 from paperlib.words.designs import CONDITIONS
 
 # Least private claims of the cells, the most private cell first (`families`).
-_MU = 0.02 * 1.1 ** np.arange(60.0)  # up to 5.5
+MU_GRID = 0.02 * 1.1 ** np.arange(60.0)  # up to 5.5
 _NOISE = 1.1 ** np.arange(14.0, -15.0, -1.0)  # of the claimed noise: from 3.8 times to .26 times
 _SIMULATED = 200_000  # examples up to which the limit of detection takes seconds
 
@@ -151,7 +151,7 @@ def outcome_of(test: ClaimTest, claimed: ClaimedCurve, design: Design) -> dict[s
     """
     p_value, confidence = test.p_value(claimed.profile), 1 - test.error
     refuted = p_value <= test.error
-    mu = test.last_refuted(_MU, gaussian_profile) or 0.0  # None where no mu is refuted
+    mu = test.last_refuted(MU_GRID, gaussian_profile) or 0.0  # None where no mu is refuted
     runs = (test.right, *(test.later or ()))  # whether each guess is right, by run
     noise_share, limit = None, None
     if claimed.with_noise is not None:

@@ -64,11 +64,14 @@ def profile_of_points(epsilon: ArrayLike, delta: ArrayLike) -> Profile:
         raise ValueError("epsilon: expected finite numbers of 0 or more")
     if not ((d >= 0).all() and (d <= 1).all()):
         raise ValueError("delta: expected numbers from 0 to 1")
-    order = np.lexsort((d, e))
+    # A pair holds in both directions, so that at -e the delta is at most 1 - e^-e (1 - delta).
+    log_odds = np.concatenate([-e, e])
+    bounds = np.concatenate([1 - np.exp(-e) * (1 - d), d])
+    order = np.lexsort((bounds, log_odds))
     # The delta of a pair of laws falls in epsilon and is convex in e^epsilon, at which 0 has delta
     # 1: between two pairs it is at most what a straight line says.
-    odds = np.append(0.0, np.exp(e[order]))
-    heights = np.append(1.0, np.minimum.accumulate(d[order]))
+    odds = np.append(0.0, np.exp(log_odds[order]))
+    heights = np.append(1.0, np.minimum.accumulate(bounds[order]))
 
     def profile(epsilon: FloatArray) -> FloatArray:
         return np.asarray(np.interp(np.exp(epsilon), odds, heights))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,8 @@ from paperlib.bounds import (
     ranks_from_scores,
     score_margins,
 )
+from paperlib.bounds.claims.f_dp import FdpResult
 from paperlib.bounds.one_run.audit import OneRunResult
-from paperlib.bounds.one_run.f_dp import FdpResult
 from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import FloatArray, IntArray, MembershipScores
@@ -47,8 +47,9 @@ BOUNDS: dict[str, Callable[..., OneRunResult | FdpResult]] = {
     "dyadic counts, published delta": partial(audit_one_run, thresholds="dyadic"),
     "every count, published delta": partial(audit_one_run, thresholds="bonferroni"),
     "split in halves": partial(audit_one_run, thresholds="split"),
-    "(epsilon, delta) curve, dyadic": partial(audit_f_dp, family="approximate"),
-    "Gaussian curve assumed, dyadic": partial(audit_f_dp, family="gaussian"),
+    "(epsilon, delta) curve, dyadic": partial(audit_f_dp, family="approximate", guess="both"),
+    "Gaussian curve assumed, dyadic": partial(audit_f_dp, guess="both"),
+    "Gaussian curve assumed, any order": audit_f_dp,
 }
 
 
@@ -56,8 +57,11 @@ _SHIFTED = gaussian(1.0, 1e-5).draw  # unit normals one standard deviation apart
 
 
 def mean_bounds(config: PowerConfig) -> pd.DataFrame:
-    """Mean bound of every search on the same Gaussian scores, a row for each bound, size and
-    delta.
+    """Mean bound of every search on the same Gaussian scores.
+
+    Returns:
+        A row for each bound, size and delta: bound, examples, delta, truth (infinite at delta 0),
+        and mean, lowest and highest of the bounds, nats.
     """
     rows: list[dict[str, object]] = []
     for m in config.sizes:
@@ -74,7 +78,9 @@ def mean_bounds(config: PowerConfig) -> pd.DataFrame:
 def _summaries_of_bounds(
     audits: Sequence[MembershipScores], delta: float, confidence: float
 ) -> Iterator[tuple[str, dict[str, object]]]:
-    """Name and summary of each search of ``BOUNDS`` over the audits."""
+    """Name of each search of ``BOUNDS``, and the `_summary` of its bounds over the audits; but for
+    the Gaussian curve at delta 0.
+    """
     for name, bound in BOUNDS.items():
         if delta == 0 and "Gaussian" in name:
             continue  # that curve has no finite epsilon at delta = 0
@@ -83,7 +89,9 @@ def _summaries_of_bounds(
 
 
 Leak = Callable[[np.random.Generator, IntArray], FloatArray]
+"""From bits, 1 for a member, of any shape, to scores of that shape."""
 Design = Callable[[np.random.Generator, MembershipScores, Leak], float]
+"""The bound, nats, of an audit of scores, which may draw further ones from the leak."""
 ORACLE = "best fixed rule in hindsight"
 SET_SIZE = 8  # candidates of a set in the design with ranks
 
@@ -137,7 +145,9 @@ def _panoramia(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -
 
 
 def _ranks(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
-    """A set for each member: its own score first, then those of values that were not trained on."""
+    """The bound of ranks, nats: a set for each member, its own score first, then those of values
+    that were not trained on.
+    """
     bits = np.zeros((scores.member.size, SET_SIZE), dtype=np.int64)
     bits[:, 0] = 1
     values = leak(rng, bits)
@@ -164,8 +174,11 @@ DESIGNS: dict[str, Design] = {
 
 
 def design_bounds(config: PowerConfig) -> pd.DataFrame:
-    """Mean bound of every design at delta 0, and of the best fixed rule in hindsight, by leak and
-    size.
+    """Mean bound of every design at delta 0, and of the best fixed rule in hindsight.
+
+    Returns:
+        A row for each leak, size and design: leak, design, examples, and mean, lowest and highest
+        of the bounds, nats.
     """
 
     def oracle(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
@@ -191,8 +204,8 @@ FIXED: tuple[Guess, ...] = ("both", "members", "nonmembers")  # rules that fix t
 
 
 def hindsight(scores: MembershipScores, confidence: float) -> float:
-    """Bound of the best number of guesses, chosen after looking and not corrected: a line to
-    compare with.
+    """Bound, nats, of the best number of guesses by any rule of ``FIXED``, chosen after looking and
+    not corrected: no bound, but a line to compare with.
     """
     paths = [guess_path(scores, guess) for guess in FIXED]
     return max(
@@ -211,8 +224,12 @@ class ShapesConfig(PowerConfig):
 
 
 def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
-    """Mean bounds of the default audit and of the rules that fix the side, by shape, size and
-    delta.
+    """Mean bounds of the default audit and of the rules that fix the side.
+
+    Returns:
+        A row for each shape, size and delta: shape, examples, delta, the mean bound of adaptive,
+        both, members and nonmembers, best_fixed (the name of the best of the last three), lost and
+        lost_se, the mean of what the default loses against it and its standard error; all in nats.
     """
     rows: list[dict[str, object]] = []
     for (shape, leak), m in product(SHAPES.items(), config.sizes):
@@ -227,7 +244,8 @@ def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
 def _compared_guesses(
     audits: Sequence[MembershipScores], delta: float, confidence: float
 ) -> dict[str, object]:
-    """Mean bound of each rule, and what the default loses against the best fixed one.
+    """Mean bound of each rule, and what the default loses against the best fixed one, nats, by the
+    columns of `shape_bounds`.
 
     The best of the fixed rules is chosen by its mean, so it is a ceiling that no auditor knows.
     """
@@ -245,23 +263,33 @@ def _compared_guesses(
     return means | {"best_fixed": best, "lost": float(lost.mean()), "lost_se": standard_error}
 
 
+class PlannedBound(NamedTuple):
+    """What a plan says of the bounds of an audit, nats."""
+
+    expected: float  # mean
+    low: float  # 10 % point
+    high: float  # 90 % point
+    reached: float  # by 80 % of the bounds
+
+
 Plan = Callable[[MembershipScores, int, int], tuple[float, float, float, float]]
+"""From a pilot's scores, a number of examples and a seed to the fields of a `PlannedBound`."""
 
 
-def planned(
-    pilot: MembershipScores, m: int, seed: int, *, simulations: int = 60
-) -> tuple[float, float, float, float]:
-    """Mean bound of m examples, its 10 % and 90 % points, and what 80 % of them reach, by
-    `plan_audit`.
-    """
+def planned(pilot: MembershipScores, m: int, seed: int, *, simulations: int = 60) -> PlannedBound:
+    """What `plan_audit` says of an audit of m examples, from the scores of a pilot."""
     plan = plan_audit(m, attack=pilot, simulations=simulations, seed=seed)
-    return plan.expected, plan.low, plan.high, plan.reached
+    return PlannedBound(plan.expected, plan.low, plan.high, plan.reached)
 
 
 def plan_misses(
     rule: Plan, pilot: int, m: int, pairs: int, *, seed: int = 0
 ) -> tuple[float, float, float]:
-    """How far plans miss real bounds, over ``pairs`` of a pilot and an audit.
+    """How far plans miss real bounds, over ``pairs`` of a pilot and an audit on Gaussian scores.
+
+    Args:
+        rule: The plan.
+        pilot, m: Examples of each pilot, and of each audit.
 
     Returns:
         Mean of the planned less the real bound, nats; share of the real bounds within the planned
@@ -283,7 +311,9 @@ def plan_misses(
 def plan_rows(
     pilots: Sequence[int], sizes: Sequence[int], pairs: int, *, seed: int = 0
 ) -> pd.DataFrame:
-    """`plan_misses` of `planned`, a row for each size of a pilot and of an audit."""
+    """How far the plans of `planned` miss, as `plan_misses`: a row for each size of a pilot and of
+    an audit, pilot, examples, miss (nats), inside and reached (shares).
+    """
     rows = [
         (pilot, m, *plan_misses(planned, pilot, m, pairs, seed=seed))
         for m in sizes

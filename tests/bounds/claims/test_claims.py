@@ -208,6 +208,13 @@ def test_pairs_imply_the_deltas_between_them():
     assert gaussian_dp_epsilon(1.0, curve(np.array([2.0]))) == pytest.approx(2.0)
 
 
+def test_one_pair_implies_the_curve_of_its_strongest_mechanism():
+    e = np.array([0.0, 0.2, 0.7, 1.0, 1.5])
+    for epsilon, delta in ((0.5, 0.0), (1.0, 0.01), (2.0, 1e-5)):
+        implied = profile_of_points([epsilon], [delta])(e)
+        np.testing.assert_allclose(implied, answers(epsilon, delta)(e), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("message", "epsilon", "delta"),
     [
