@@ -157,7 +157,7 @@ _OTHERS: dict[str, Callable[[np.random.Generator, int], Any]] = {
 
 
 def other_columns(rng: np.random.Generator, rows: int) -> dict[str, Any]:
-    """Up to five columns that say nothing of membership."""
+    """Up to five columns that say nothing of membership: cells by name, shape (rows,) each."""
     names = rng.permutation(list(_OTHERS))[: rng.integers(0, 6)]
     return {str(name): _OTHERS[str(name)](rng, rows) for name in names}
 
@@ -192,5 +192,7 @@ def traits(rng: np.random.Generator) -> list[str]:
 
 
 def people(rng: np.random.Generator, rows: int, names: Sequence[str]) -> pd.DataFrame:
-    """Independent made-up people with these columns."""
+    """A frame of so many independent made-up people, a row each, with columns that `traits`
+    names.
+    """
     return pd.DataFrame({name: _TRAITS[name](rng, rows) for name in names})

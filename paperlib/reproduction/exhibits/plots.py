@@ -55,6 +55,9 @@ def dots_plot(
         mark: Place of a dotted vertical line.
         height: Height of a row, inches; more where a name has several lines.
 
+    Raises:
+        KeyError: A column that the frame lacks.
+
     >>> rates = pd.DataFrame({"target": ["a", "b"], "share": [0.25, 0.5]})
     >>> dots_plot(rates, rows="target", value="share", xlabel="share")[1]
     'share: a 0.25, b 0.50.'
@@ -273,6 +276,9 @@ def lines_plot(
         marks: Label and height of dotted horizontal lines.
         height: Height of a panel, inches.
 
+    Raises:
+        KeyError: A column that the frame lacks.
+
     >>> sizes = pd.DataFrame({"m": [100, 200], "bound": [0.25, 0.5]})
     >>> lines_plot(sizes, x="m", y="bound", xlabel="m", ylabel="bound (nats)")[1]
     'bound (nats) over m from 100 to 200: from 0.25 to 0.50.'
@@ -366,7 +372,8 @@ def points_plot(
     height: float = 3.6,
 ) -> Plot:
     """A point for each row, at the columns ``x`` and ``y``, in the colour and marker of its series,
-    which the column ``by`` names; ``diagonal`` adds the line on which both are equal.
+    which the column ``by`` names; ``diagonal`` adds the line on which both are equal. A KeyError
+    for a column that the frame lacks.
 
     >>> rows = pd.DataFrame({"kind": ["a", "a"], "x": [1.0, 2.0], "y": [2.0, 3.0]})
     >>> points_plot(rows, x="x", y="y", by="kind", xlabel="x", ylabel="y")[1]

@@ -126,8 +126,10 @@ def finished_result(folder: Path, mark: str) -> RunResult | None:
 
 
 def show_run(job: Job) -> RunResult:
-    """Copy a kept run into the book, unless the book shows it already; on made-up data it stays
-    outside.
+    """Copy a kept run into the book, unless the book shows it already, and return its result; a run
+    on made-up data stays outside of the book.
+
+    Raises OutputError where a page or table cannot be written.
     """
     project = job.project
     kept = kept_folder(job)

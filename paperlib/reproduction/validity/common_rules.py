@@ -41,19 +41,23 @@ def fixed_count(scores: MembershipScores) -> float:
 
 
 def best_threshold(scores: MembershipScores) -> float:
-    """One-run bound at the best threshold on positives, uncorrected for the search."""
+    """One-run bound, nats, at the best threshold on positives, uncorrected for the search."""
     false_positive, true_positive, *_ = _roc_counts(scores)
     return float(epsilon_from_counts(true_positive, true_positive + false_positive, LEVEL).max())
 
 
 def best_cut(scores: MembershipScores) -> float:
-    """One-run bound at the best cut, everyone guessed (member above, non-member below)."""
+    """One-run bound, nats, at the best cut, everyone guessed (member above, non-member below),
+    uncorrected for the search.
+    """
     false_positive, true_positive, n, members = _roc_counts(scores)
     return float(epsilon_from_counts(true_positive + n - false_positive, n + members, LEVEL).max())
 
 
 def best_pair(scores: MembershipScores, *, steps: int = 50) -> float:
-    """One-run bound at the best pair (k+, k-) of a grid of numbers of guesses on both tails."""
+    """One-run bound, nats, at the best pair (k+, k-) of numbers of guesses on both tails, of a grid
+    of ``steps`` + 1 numbers each, uncorrected for the search.
+    """
     values, labels = scores.oriented().pooled()
     ordered = labels[np.argsort(-values)]  # the likeliest member first
     counts = np.linspace(0, values.size // 2, steps + 1).astype(int)
@@ -66,7 +70,9 @@ def best_pair(scores: MembershipScores, *, steps: int = 50) -> float:
 
 
 def hull_corrected(scores: MembershipScores) -> float:
-    """Best point of the ROC hull, the error divided by the number of hull points."""
+    """One-run bound, nats, at the best point of the ROC hull, the error divided by the number of
+    hull points, which the scores choose.
+    """
     false_positive, true_positive, *_ = _roc_counts(scores)
     corners = upper_hull(false_positive, true_positive)
     right = true_positive[corners]
@@ -94,7 +100,9 @@ def upper_hull(x: FloatArray, y: FloatArray) -> list[int]:
 
 
 def best_clopper_pearson(scores: MembershipScores) -> float:
-    """Clopper-Pearson bound at the best threshold, either direction, uncorrected for the search."""
+    """Clopper-Pearson bound, nats, at the best threshold, either direction, uncorrected for the
+    search.
+    """
     false_positive, true_positive, n, members = _roc_counts(scores)
     above = clopper_pearson_epsilon(false_positive, n, members - true_positive, members)
     below = clopper_pearson_epsilon(n - false_positive, n, true_positive, members)
@@ -146,8 +154,8 @@ def _bailey_log_lower(x: FloatArray, m: int, y: FloatArray, n: int) -> FloatArra
 
 
 def point_estimate(scores: MembershipScores) -> float:
-    """The larger of log(TPR/FPR) and log(TNR/FNR), at least 0, at the best threshold with 10 errors
-    of both kinds or more: a point estimate, wrongly taken for a bound.
+    """The larger of log(TPR/FPR) and log(TNR/FNR), nats, at least 0, at the best threshold with 10
+    errors of both kinds or more: a point estimate, wrongly taken for a bound.
     """
     false_positive, true_positive, n, members = _roc_counts(scores)
     has_errors = (false_positive >= 10) & (members - true_positive >= 10)
@@ -157,8 +165,8 @@ def point_estimate(scores: MembershipScores) -> float:
 
 
 def fixed_point_estimate(scores: MembershipScores) -> float:
-    """The larger of log(TPR/FPR) and log(TNR/FNR), at least 0, at a threshold fixed in advance: a
-    point estimate, wrongly taken for a bound.
+    """The larger of log(TPR/FPR) and log(TNR/FNR), nats, at least 0, at the threshold 0.5, fixed in
+    advance: a point estimate, wrongly taken for a bound.
     """
     false_positive_rate = (scores.nonmember >= 0.5).mean()
     false_negative_rate = (scores.member < 0.5).mean()

@@ -15,8 +15,12 @@ LICENCE = "CC BY 4.0"
 
 
 def persona_chat() -> list[str]:
-    """The conversations of Synthetic-Persona-Chat, each turn on a line of its own with its
-    speaker.
+    """The conversations of Synthetic-Persona-Chat, each a text with every turn on a line of its
+    own, behind its speaker, "A: " or "B: ".
+
+    Raises:
+        DataUnavailableError: The file is not in the data folder.
+        ValueError: It has another content.
     """
     path = data_file("Synthetic-Persona-Chat", PERSONA_CHAT_FILE, PERSONA_CHAT_SHA256, SOURCE)
     with gzip.open(path, "rt", encoding="utf-8") as lines:

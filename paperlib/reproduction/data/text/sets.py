@@ -64,7 +64,12 @@ _TITLE = re.compile(r"^ = (?!= )(.+?)(?<! =) = $")
 
 
 def wikitext2_held_out() -> list[str]:
-    """The articles of WikiText-2's validation and test parts, 2.4 million characters."""
+    """The articles of WikiText-2's validation and test parts, 2.4 million characters.
+
+    Raises:
+        DataUnavailableError: A file is not in the data folder.
+        ValueError: It has another content.
+    """
     documents: list[str] = []
     for name, digest in SHA256S.items():
         path = data_file("WikiText-2", name, digest, WIKITEXT)
