@@ -143,6 +143,10 @@ CONTENTS = {
     "a number": ("12", "12"),
     "a call of a tool": ('null, "tool_calls": []', ""),
     "parts": ('[{"type":"text","text":"abc"}]', "abc"),
+    "several parts": (
+        '["it ",{"type":"image","image":"no text"},{"type":"text","text":"is"},{"text":5},7]',
+        "it is",
+    ),
     "half a character": ('"\\ud800 abc"', "abc"),
     "no character": ('"\\u0000\\u2028 abc"', "abc"),
 }
@@ -158,6 +162,7 @@ def test_an_answer_that_holds_no_plain_text_is_text(name):
     ):
         text = ChatEndpoint(url=url, model="m")("p")
     assert words in text
+    assert text == words or "part" not in name, "the text of parts alone"
     json.dumps(text).encode("ascii")
 
 

@@ -184,6 +184,41 @@ def test_names_are_names_whatever_they_hold(here, name):
     assert not Path("RAN").exists()
 
 
+def test_twenty_thousand_columns_change_no_score(here):
+    """Forty rows of them: 1.7 MB."""
+    columns = ",".join(f"c{at}" for at in range(20_000))
+    rows = [f"{MEMBERS[at]},{plain(at)}{',0' * 20_000}" for at in range(40)]
+    Path("wide.csv").write_text("\n".join([f"member,score,{columns}", *rows]))
+    found = read_scores("wide.csv").scores
+    read = np.sort(np.concatenate([found.member, found.nonmember]))
+    np.testing.assert_array_equal(read, np.sort(SCORES[:40]))
+
+
+BEYOND = {"1e999": np.inf, "-1e999": -np.inf, "1e-999": 0.0}
+"""Numbers that no float holds, and the place in the order that is theirs."""
+
+
+@pytest.mark.parametrize("number", BEYOND)
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_number_that_no_float_holds_keeps_its_place_in_the_order(here, number, ending):
+    """It is neither left out nor read as another: all others are below it, or above."""
+    member = int(np.flatnonzero(MEMBERS)[3])
+
+    def written(at: int) -> str:
+        return number if at == member else plain(at)
+
+    path = scored(written)()
+    if ending == "jsonl":
+        path = Path("scores.jsonl")
+        lines = [f'{{"member": {MEMBERS[at]}, "score": {written(at)}}}' for at in range(NUMBER)]
+        path.write_text("\n".join(lines))
+    found = read_scores(path).scores
+    expected = SCORES[MEMBERS == 1].copy()
+    expected[3] = BEYOND[number]
+    np.testing.assert_array_equal(np.sort(found.member), np.sort(expected))
+    np.testing.assert_array_equal(np.sort(found.nonmember), np.sort(SCORES[MEMBERS == 0]))
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_file_that_is_none_of_scores_is_refused_in_one_line(here, name):
     """Nothing runs, nothing is waited for, and no other number is read."""

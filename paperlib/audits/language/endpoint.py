@@ -8,7 +8,7 @@ import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, cast
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
@@ -188,7 +188,16 @@ def _text_in(content: bytes) -> str:
         text = choice["message"]["content"] if "message" in choice else choice["text"]
     except (ValueError, LookupError, TypeError, RecursionError):
         raise _TryAgain("an answer of another interface") from None
+    if isinstance(text, list):
+        # Parts, such as {"type": "text", "text": "..."}; an image has no text.
+        return "".join(map(_part, cast(list[Any], text)))
     return str(text or "")
+
+
+def _part(part: Any) -> str:
+    """The text of one part of an answer; empty for a part without text."""
+    text = part.get("text") if isinstance(part, dict) else part
+    return text if isinstance(text, str) else ""
 
 
 def _asked_wait(retry_after: str) -> float:
