@@ -163,7 +163,7 @@ def exposed_section(
         rows=[
             (
                 str(row["record"]),
-                f"{row['score'] + 0.0:.5g}",
+                f"{row['score'] + 0.0:.5g}",  # the sum shows -0.0 as 0
                 f"{row['nonmembers_as_extreme']:,} of {nonmembers.size:,}",
             )
             for row in frame.to_dict("records")
