@@ -87,6 +87,10 @@ class TableEncoder:
 
         ``columns`` are arrays of shape (n,) by name; ``numeric`` and ``words`` name those to use.
 
+        Raises:
+            KeyError: A name that is no column.
+            ValueError: A column of ``numeric`` that holds text.
+
         >>> table = {"age": np.array([20.0, 40.0]), "job": np.array(["?", "cook"])}
         >>> encoder = TableEncoder.fit(table, numeric=["age"], words=["job"])
         >>> encoder.names
@@ -110,6 +114,10 @@ class TableEncoder:
     def transform(self, columns: Columns) -> NDArray[np.float32]:
         """The features of any part, its columns of shape (n,) by name, as float32 of shape (n,
         features); a word not seen while fitting gives zeros.
+
+        Raises:
+            KeyError: A column that was fitted is missing.
+            ValueError: A column of numbers that holds text.
         """
         features: list[NDArray[np.generic]] = []
         for name, (mean, deviation) in self.numeric.items():

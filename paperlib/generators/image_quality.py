@@ -66,7 +66,7 @@ class FittedFilter:
 
     def keeps(self, images: Any) -> NDArray[np.bool_]:
         """Which of the images, uint8 of shape (n, channels, side, side), stay: a flag each, shape
-        (n,).
+        (n,). Where it may drop some, a ValueError for images of another type.
         """
         if self.module is None:
             return np.ones(len(images), dtype=bool)

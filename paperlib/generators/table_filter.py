@@ -131,7 +131,11 @@ class FilteredTable:
     limit: float
 
     def odds(self, rows: pd.DataFrame) -> FloatArray:
-        """Odds of each row to be real, shape (n,)."""
+        """Odds of each row to be real, shape (n,).
+
+        Raises:
+            ValueError: A table that `checked_columns` refuses, or of another number of columns.
+        """
         log_odds = self.model.decision_function(self.coder.numbers(rows))
         return np.exp(np.asarray(log_odds, dtype=np.float64))
 

@@ -23,8 +23,8 @@ class FittedTable(Protocol):
     """Draws rows like those of the table it was fitted on."""
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
-        """``n`` rows with the columns and types of the fitted table; equal seeds give equal
-        rows.
+        """``n`` rows, 1 or more, with the columns and types of the fitted table; equal seeds give
+        equal rows.
         """
         ...
 
@@ -33,7 +33,7 @@ class TableGenerator(Protocol):
     """Settings of a generator, before it has seen data."""
 
     def fit(self, table: pd.DataFrame) -> FittedTable:
-        """Learn from the rows of ``table``."""
+        """Learn from the rows of ``table``; a ValueError for one that it cannot learn from."""
         ...
 
 

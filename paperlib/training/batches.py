@@ -79,7 +79,9 @@ _PURPOSES = {"initial": 0, "order": 1, "poisson": 2, "noise": 3, "module": 4}
 
 
 def torch_seed(seed: int, purpose: str, epoch: int = 0) -> int:
-    """A 64-bit seed for torch, independent for each seed, purpose and epoch."""
+    """A 64-bit seed for torch, independent for each seed, purpose (a key of `_PURPOSES`, or a
+    KeyError) and epoch.
+    """
     return int(
         np.random.SeedSequence([seed, _PURPOSES[purpose], epoch]).generate_state(1, np.uint64)[0]
     )
@@ -111,10 +113,12 @@ class PoissonBatches:
         return self.records[self.starts[step] : self.starts[step + 1]]
 
     def padded(self, width: int) -> np.ndarray:
-        """All batches as one array (steps, width), -1 where there is no record."""
+        """All batches as one array (steps, width) of record numbers, -1 where there is no record; a
+        ValueError where a batch is longer.
+        """
         sizes = np.diff(self.starts)[:, None]
         table = np.full((len(sizes), width), -1, dtype=np.int64)
-        table[np.arange(width) < sizes] = self.records  # an error where a batch is longer
+        table[np.arange(width) < sizes] = self.records
         return table
 
 

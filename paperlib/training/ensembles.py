@@ -71,7 +71,7 @@ class MLPEnsemble:
         return MLP(self.configs[0].widths, self.configs[0].activation)
 
     def model(self, index: int) -> nn.Module:
-        """Model ``index`` as a module of its own."""
+        """Model ``index`` as a module of its own; an IndexError where there is none."""
         return self.mlp.module(self.parameters[range(len(self))[index]])
 
     def logits(self, x: Any) -> Tensor:

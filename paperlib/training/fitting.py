@@ -196,7 +196,11 @@ class Checkpoints:
         return losses
 
     def keep(self, losses: list[float], epochs: int) -> None:
-        """Write the state after ``len(losses)`` of all epochs, if the time for it has come."""
+        """Write the state after ``len(losses)`` of all epochs, if the time for it has come.
+
+        Raises:
+            BudgetSpent: The time that the user gave the run is over, and the state is written.
+        """
         done = len(losses)
         is_due = False
         if self.epochs_between is not None:
@@ -357,7 +361,8 @@ def training_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Te
     """Cross-entropy, nats, of logits (B, outputs) with class numbers (B,), binary for one output;
     binary over all attributes where labels are 0 or 1, (B, attributes).
 
-    ``reduction`` is torch's: "mean" or "sum" of all to a scalar, or "none".
+    ``reduction`` is torch's: "mean" or "sum" of all to a scalar, or "none" for each by itself, of
+    the labels' shape.
     """
     if labels.ndim == 1 and logits.shape[-1] > 1:
         return cross_entropy(logits, labels, reduction=reduction)
@@ -368,7 +373,9 @@ def training_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Te
 def make_optimizer(
     module: nn.Module, config: TrainingConfig, *, betas: tuple[float, float] = (0.9, 0.999)
 ) -> torch.optim.Optimizer:
-    """The optimizer of ``config``, with torch's fused kernels; ``betas`` are Adam's."""
+    """The optimizer of ``config`` for the weights that require a gradient, with torch's fused
+    kernels; ``betas`` are Adam's. A ValueError where there are no such weights.
+    """
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     if config.optimizer == "adam":
         return torch.optim.Adam(parameters, lr=config.learning_rate, betas=betas, fused=True)

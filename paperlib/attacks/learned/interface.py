@@ -58,7 +58,9 @@ class AttackInputs:
         return len(self.losses)
 
     def take(self, index: ArrayLike) -> "AttackInputs":
-        """The examples at ``index``, row numbers of shape (k,), in this order."""
+        """The examples at ``index``, row numbers of shape (k,), in this order; an IndexError for a
+        number that is no row.
+        """
         rows = np.asarray(index)
         return AttackInputs(self.examples[rows], self.losses[rows])
 
@@ -139,7 +141,9 @@ class FittedAttack(Protocol):
     """An attack that has been trained."""
 
     def scores(self, inputs: AttackInputs, /) -> FloatArray:
-        """One score per example, higher means member, shape (n,)."""
+        """One score per example, higher means member, shape (n,), of inputs of the shapes of the
+        training.
+        """
         ...
 
 
@@ -153,7 +157,9 @@ class FittedClassifier:
     table: Callable[[AttackInputs], NDArray[Any]]
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Log odds of being a member, shape (n,)."""
+        """Log odds of being a member, shape (n,); a ValueError for a table of another width than
+        that of the training.
+        """
         return np.asarray(self.model.decision_function(self.table(inputs)), dtype=np.float64)
 
 
@@ -171,6 +177,9 @@ class Attack(Protocol):
         """Train once from each seed, each as if it were the only one, but for rounding.
 
         The validation part may decide when training stops, by its ``value`` if the attack can.
+
+        Raises:
+            ValueError: Inputs of a shape that the attack does not take.
         """
         ...
 

@@ -96,7 +96,9 @@ class LossModule:
     sorted_columns: FloatArray  # the losses of the training part, each column sorted
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Log odds of being a member, shape (n,)."""
+        """Log odds of being a member, shape (n,); a ValueError for losses of another number of
+        columns than those of the training.
+        """
         x = normal_scores(inputs.losses, self.sorted_columns)
         with torch.inference_mode():
             return _logits(x, self.network)[0].double().numpy()
@@ -120,6 +122,9 @@ def fit_loss_modules(
         hidden: Width of both hidden layers.
         steps: Steps of AdamW, each on the whole training part.
         weight_decay: Weight decay of AdamW.
+
+    Raises:
+        ValueError: No column of losses, or other columns on the validation part.
     """
     columns = np.sort(train.inputs.losses, axis=0)
     x = normal_scores(train.inputs.losses, columns)

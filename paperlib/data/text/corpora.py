@@ -90,12 +90,22 @@ def corpus_content(name: str) -> bytes:
 
 
 def nid_corpus() -> list[Document]:
-    """The 23,544 documents of the natural-identifier corpus (40.8 million characters)."""
+    """The 23,544 documents of the natural-identifier corpus (40.8 million characters).
+
+    Raises:
+        DataUnavailableError: Its file is not on this machine.
+        ValueError: It has another content.
+    """
     return list(read_documents(corpus_path("nid_corpus")))
 
 
 def pile_test_subsets() -> list[Document]:
-    """The 7,396 documents of the Pile's test part, non-members of models trained on the Pile."""
+    """The 7,396 documents of the Pile's test part, non-members of models trained on the Pile.
+
+    Raises:
+        DataUnavailableError: Its file is not on this machine.
+        ValueError: It has another content.
+    """
     return list(read_documents(corpus_path("pile_test_subsets")))
 
 

@@ -54,7 +54,7 @@ class Kind:
     fold_case: bool = False
 
     def key(self, value: str) -> str:
-        """A key that equal values share."""
+        """A key that two values share where they are the same identifier."""
         return value.lower() if self.fold_case else value
 
 
@@ -64,7 +64,7 @@ def cased_like(text: str, example: str) -> str:
 
 
 def casing(text: str) -> str:
-    """One of lower, upper and mixed."""
+    """The case of a text's letters: "lower" (also without letters), "upper" or "mixed"."""
     if text == text.lower():
         return "lower"
     return "upper" if text == text.upper() else "mixed"

@@ -79,13 +79,13 @@ class Scanner:
         ]
 
     def scan(self, data: bytes) -> list[Candidate]:
-        """Candidates in order; of overlapping ones identifiers stay before look-alikes, then the
-        longest.
+        """Candidates in a text, ASCII or UTF-8, in order; of overlapping ones identifiers stay
+        before look-alikes, then the longest.
         """
         return resolve(self.candidates(data))
 
     def candidates(self, data: bytes) -> list[Candidate]:
-        """All candidates in ASCII bytes by their start, overlapping ones too."""
+        """All candidates in a text, ASCII or UTF-8, by their start, overlapping ones too."""
         search = self._starts.search
         candidates: list[Candidate] = []
         match = search(data, 0)

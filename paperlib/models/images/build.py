@@ -63,6 +63,7 @@ def build_image_model(architecture: ImageArchitecture) -> nn.Module:
     Raises:
         ValueError: A side too small for the architecture.
         RuntimeError: Pretrained weights cannot be downloaded.
+        ModuleNotFoundError: The package of the architecture (timm, torchvision) is not installed.
 
     >>> cnn = ImageArchitecture(name="cnn", channels=1, side=7, outputs=10, width=2)
     >>> model = build_image_model(cnn)
@@ -89,7 +90,8 @@ def classifier_for(images: Any, name: str, outputs: int, **options: Any) -> nn.M
 
 
 def parameters_of(architecture: ImageArchitecture) -> int:
-    """Number of trainable parameters, found without making them.
+    """Number of trainable parameters, found without making them; errors are those of
+    `build_image_model`.
 
     >>> parameters_of(ImageArchitecture(name="wrn-28-10", channels=3, side=32, outputs=10))
     36479194
