@@ -71,22 +71,32 @@ def test_a_worker_killed_midway_loses_nothing_and_its_successor_has_its_gpu(
     assert sum(times) <= 9, "only a result still on the dead worker is computed again"
 
 
+def connects_to(address: str, port: int) -> bool:
+    """Whether a call from another address than 127.0.0.1 is answered."""
+    with contextlib.suppress(OSError), socket.create_connection((address, port), timeout=5):
+        return True
+    return False
+
+
 def test_no_process_of_a_local_sweep_listens_to_other_machines(tmp_path, trace):
     """Dask runs what it is sent: looked at while results come in, in this process and below it."""
     psutil = pytest.importorskip("psutil")
-    addresses = []
+    addresses: list[str] = []
+    reached: set[int] = set()
     jobs = [Job(number, trace, seconds=0.25) for number in range(4)]
     for _ in run_sweep(square, jobs, folder=tmp_path / "u", version="1", workers=2):
         this_process = psutil.Process()
         for process in [this_process, *this_process.children(recursive=True)]:
-            addresses += [
-                connection.laddr.ip
-                for connection in process.net_connections(kind="inet")
-                if connection.status == psutil.CONN_LISTEN
-                and connection.laddr.port != USUAL_STATUS_PORT  # taken by the fixture
-            ]
+            for connection in process.net_connections(kind="inet"):
+                if connection.status == psutil.CONN_LISTEN:
+                    if connects_to("127.0.0.2", connection.laddr.port):
+                        reached.add(connection.laddr.port)
+                    if connection.laddr.port != USUAL_STATUS_PORT:
+                        addresses.append(connection.laddr.ip)
     assert len(addresses) >= 5, "scheduler and its status page, two workers, two keepers"
     assert set(addresses) == {"127.0.0.1"}
+    if sys.platform == "linux":  # elsewhere no second address of this computer is sure to exist
+        assert reached == {USUAL_STATUS_PORT}, "the port of the fixture, which is open to all"
 
 
 def test_a_config_that_kills_its_worker_is_named_and_the_rest_goes_on(tmp_path, trace):
