@@ -5,7 +5,7 @@ shapes alone.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
@@ -140,6 +140,7 @@ def counted(
         output = output if isinstance(output, Tensor) else output.logits
         with FlopCounterMode(display=False) as backward:
             output.float().sum().backward()
+    # Weights and inputs are in memory anyhow, and do not grow with the batch.
     for values in (*weights, *arguments):
         kept.pop(StorageWeakRef(values.untyped_storage()).cdata, None)
     ways = (forward.get_total_flops(), backward.get_total_flops())
@@ -152,9 +153,12 @@ def counted(
 
 
 def _sizes_of_kept(kept: dict[int, int]) -> AbstractContextManager[Any]:
-    """Writes the bytes of each piece of memory that is kept for the way back, by its address."""
+    """While it is open, writes into ``kept`` the bytes of each piece of memory that is kept for the
+    way back, by its address: two tensors of one piece count once.
+    """
 
     def note(values: Tensor) -> Tensor:
+        """The tensor as it is, after a note of its memory."""
         storage = values.untyped_storage()
         kept[StorageWeakRef(storage).cdata] = storage.nbytes()
         return values
@@ -163,6 +167,7 @@ def _sizes_of_kept(kept: dict[int, int]) -> AbstractContextManager[Any]:
 
 
 def _pictures(count: int) -> tuple[Tensor, ...]:
+    """So many pictures of CIFAR-10 as the argument of a network."""
     return (torch.empty(count, *_COLOURS),)
 
 
@@ -180,13 +185,35 @@ def _tokens(length: int) -> Callable[[int], tuple[Tensor, ...]]:
     return lambda count: (torch.zeros(count, length, dtype=torch.long),)
 
 
-def _images(given: Parameters) -> Iterator[Stage]:
-    """Table 3: generator, helpers, targets, their answers, and the networks of the games."""
-    of_generator, members, nonmembers, others = given["sizes"]
-    for_audit, for_helper = given["generated"]
-    settings = given["generator"]
+def _images(parameters: Parameters) -> Iterator[Stage]:
+    """Table 3 on images: generator, helpers, targets, their answers, and the networks of the
+    games.
+    """
+    yield from _generator_stages(parameters)
+    yield from _target_stages(parameters)
+    attack = parameters["attack"]
+    # Members against generated images and against real ones; a choice, then the restarts.
+    networks = 2 * parameters["repetitions"] * (1 + parameters["restarts"])
+    yield Stage(
+        "panoramia_images",
+        "networks of the games",
+        _classifier(attack["architecture"]),
+        networks * attack["epochs"] * parameters["train"],
+        asked=networks * parameters["test"],
+        batch=attack["batch_size"],
+    )
+
+
+def _generator_stages(parameters: Parameters) -> Iterator[Stage]:
+    """The generator of images, its draws, and the networks that label its images or are asked
+    beside the targets.
+    """
+    of_generator, _, _, others = parameters["sizes"]
+    for_audit, for_helper = parameters["generated"]
+    settings = parameters["generator"]
 
     def flow_inputs(count: int) -> tuple[Tensor, ...]:
+        """So many pictures, with a time and a class each."""
         return (*_pictures(count), torch.empty(count), torch.zeros(count, dtype=torch.long))
 
     flow = counted(
@@ -194,10 +221,11 @@ def _images(given: Parameters) -> Iterator[Stage]:
     )
     batch = settings["batch_size"]
     yield Stage("panoramia_images", "generator", flow, settings["steps"] * batch, batch=batch)
-    looks = settings["sampler_steps"] * (1 if settings.get("sampler") == "euler" else 2)
-    drawn = (for_audit + for_helper) * looks
+    # Euler's method asks the network once in each step of a draw, the other method twice.
+    questions = settings["sampler_steps"] * (1 if settings.get("sampler") == "euler" else 2)
+    drawn = (for_audit + for_helper) * questions
     yield Stage("panoramia_images", "drawing", flow, asked=drawn, batch=1024)
-    helpers = given["helpers"]
+    helpers = parameters["helpers"]
     learned = 2 * of_generator + for_helper + others  # labeler and three helpers
     yield Stage(
         "panoramia_images",
@@ -206,10 +234,18 @@ def _images(given: Parameters) -> Iterator[Stage]:
         helpers["epochs"] * learned,
         batch=helpers["batch_size"],
     )
-    asked = members + for_audit + nonmembers
-    batch = given["target_settings"]["batch_size"]
-    passes: dict[tuple[str, bool], int] = {}
-    for text in given["targets"]:
+
+
+def _target_stages(parameters: Parameters) -> Iterator[Stage]:
+    """The targets on images: those of one network that differ in their epochs alone are one
+    training, to the most epochs, and so are its null targets.
+    """
+    of_generator, members, nonmembers, others = parameters["sizes"]
+    for_audit, _ = parameters["generated"]
+    asked = members + for_audit + nonmembers  # each target's answers
+    batch = parameters["target_settings"]["batch_size"]
+    passes: dict[tuple[str, bool], int] = {}  # by network, and whether it is a null
+    for text in parameters["targets"]:
         name, _, epochs = text.removeprefix("null ").partition(":")
         run = (name, text.startswith("null "))
         passes[run] = max(passes.get(run, 0), int(epochs))
@@ -220,93 +256,101 @@ def _images(given: Parameters) -> Iterator[Stage]:
             f"null {name}" if is_null else name,
             _classifier(name),
             epochs * size,
-            asked=len(given["targets"]) * asked / len(passes),
+            # The answers of all targets, in equal parts.
+            asked=len(parameters["targets"]) * asked / len(passes),
             batch=batch,
         )
-    attack = given["attack"]
-    # Members against generated images and against real ones; a choice, then the restarts.
-    networks = 2 * given["repetitions"] * (1 + given["restarts"])
-    yield Stage(
-        "panoramia_images",
-        "networks of the games",
-        _classifier(attack["architecture"]),
-        networks * attack["epochs"] * given["train"],
-        asked=networks * given["test"],
-        batch=attack["batch_size"],
-    )
 
 
-def _text(given: Parameters) -> Iterator[Stage]:
-    """Table 3 and 9: the generator, helpers, the target and its null, and the games' readers."""
-    length = given["tokens"] + 1
+def _text(parameters: Parameters) -> Iterator[Stage]:
+    """Tables 3 and 9: the generator, helpers, the target and its null, and the games' readers, all
+    of the size of GPT-2.
+    """
+    length = parameters["tokens"] + 1
 
     def gpt2() -> nn.Module:
         return transformers.GPT2LMHeadModel(transformers.GPT2Config())
 
     step = counted(gpt2, _tokens(length))
-    batch = given["batch_size"]
-    learned = given["generator"]
-    # Of a token drawn, the share of a chunk; the tokens before it are kept.
-    drawn = given["generated"] + given["for_helper"]
-    asked = given["members"] + given["generated"] + given["nonmembers"]
-    helpers = 2 * given["helper_epochs"] * given["for_helper"]
-    epochs, null_epochs = given["epochs"], given["null_epochs"]
-    target = max(epochs) * (learned + given["members"])
-    null = max(null_epochs) * (learned + given["others"])
-    readers = 2 * given["repetitions"] * (1 + given["restarts"])
-    shown = round(given["audited"] * (1 - given["judged"]))
-    passes = {  # stage to examples on both ways, and on one
-        "generator": (given["generator_epochs"] * learned, drawn),
+    batch = parameters["batch_size"]
+    learned = parameters["generator"]
+    nonmembers = parameters["nonmembers"]
+    # A token that is drawn costs its share of a chunk: what the model holds of the tokens before it
+    # is kept, and not computed again.
+    drawn = parameters["generated"] + parameters["for_helper"]
+    asked = parameters["members"] + parameters["generated"] + nonmembers
+    helpers = 2 * parameters["helper_epochs"] * parameters["for_helper"]
+    epochs, null_epochs = parameters["epochs"], parameters["null_epochs"]
+    target = max(epochs) * (learned + parameters["members"])
+    null = max(null_epochs) * (learned + parameters["others"])
+    # Members against generated chunks and against real ones; a choice, then the restarts.
+    readers = 2 * parameters["repetitions"] * (1 + parameters["restarts"])
+    shown = round(parameters["audited"] * (1 - parameters["judged"]))
+    # By stage the chunks on both ways, and those on the way forward alone: the answers after each
+    # audited epoch, and the validation losses of all epochs.
+    passes = {
+        "generator": (parameters["generator_epochs"] * learned, drawn),
         "helpers": (helpers, 3 * asked),
-        "target": (target, len(epochs) * asked + max(epochs) * given["nonmembers"]),
-        "null": (null, len(null_epochs) * asked + max(null_epochs) * given["nonmembers"]),
-        "readers of the games": (readers * 2 * given["reader_epochs"] * shown, 0),
+        "target": (target, len(epochs) * asked + max(epochs) * nonmembers),
+        "null": (null, len(null_epochs) * asked + max(null_epochs) * nonmembers),
+        "readers of the games": (readers * 2 * parameters["reader_epochs"] * shown, 0),
     }
     for stage, (trained, forward) in passes.items():
         yield Stage("panoramia_text", stage, step, trained, forward, batch)
 
 
-def _landscape(given: Parameters) -> Iterator[Stage]:
+class _Stack(NamedTuple):
+    """Models that are trained together."""
+
+    name: str
+    models: int  # their number
+    epochs: int
+    batch: int  # records in a batch of one model
+    private: bool
+
+
+def _landscape(parameters: Parameters) -> Iterator[Stage]:
     """Figure 1: stacks of models with and without DP."""
-    config = landscape_config(given["classes_data"], size=given["size"])
+    config = landscape_config(parameters["classes_data"], size=parameters["size"])
     records = dict(config.options)["n_train"]
-    widths = (600, *config.widths, 100)
+    widths = (600, *config.widths, 100)  # 600 products, and 100 classes of shoppers
     step = counted(
         lambda: MLP(widths).module(torch.empty(MLP(widths).size)),
         lambda count: (torch.empty(count, widths[0]),),
     )
-    stacks: list[tuple[str, int, int, int, bool]] = [
-        # Of models that differ in their epochs alone the longest is trained.
-        ("without DP", config.seeds, max(config.baseline_epochs), config.baseline_batch, False)
-    ]
-    each = len(config.epsilons) * len(config.clip_norms) * len(config.microbatches)
+    # Of models that differ in their epochs alone the longest is trained.
+    longest = max(config.baseline_epochs)
+    stacks = [_Stack("without DP", config.seeds, longest, config.baseline_batch, private=False)]
+    strategies = len(config.epsilons) * len(config.clip_norms) * len(config.microbatches)
     for size in config.batch_sizes:
-        beside = sum(further[2] == size for further in config.further)
-        models = config.seeds * (each + beside)
-        stacks.append((f"DP, batches of {size}", models, config.private_epochs, size, True))
-    for name, models, epochs, size, private in stacks:
+        beside = sum(batch == size for _, _, batch, _, _ in config.further)
+        models = config.seeds * (strategies + beside)
+        name = f"DP, batches of {size}"
+        stacks.append(_Stack(name, models, config.private_epochs, size, private=True))
+    for stack in stacks:
         yield Stage(
             "epsilon_star_landscape",
-            f"{models} models {name}",
+            f"{stack.models} models {stack.name}",
             step,
-            models * epochs * records,
-            asked=2 * models * records,
-            batch=models * size,
-            copies=models,
-            private=private,
+            stack.models * stack.epochs * records,
+            asked=2 * stack.models * records,  # about training and population records
+            batch=stack.models * stack.batch,
+            copies=stack.models,
+            private=stack.private,
         )
 
 
-def _identifiers(given: Parameters) -> Iterator[Stage]:
+def _identifiers(parameters: Parameters) -> Iterator[Stage]:
     """Tables 1 and 4: decoders on documents with identifiers; documents count as whole windows."""
-    documents = given["natural_documents"] + given["natural_text"]
-    candidates = 2 * given["natural_identifiers"] * (1 + given["natural_generated"])
-    large, medium, small = given["natural_widths"]
-    epochs = given["natural_epochs"]
+    documents = parameters["natural_documents"] + parameters["natural_text"]
+    # Of both sides, each identifier with its alternatives.
+    candidates = 2 * parameters["natural_identifiers"] * (1 + parameters["natural_generated"])
+    large, medium, small = parameters["natural_widths"]
+    epochs = parameters["natural_epochs"]
     # Models of one width and as many passes are one model.
     models = dict.fromkeys([(large, epochs), (medium, 1), (medium, epochs), (small, epochs)])
     for width, passes in models:
-        config = NaturalConfig(width=width, layers=given["natural_layers"])
+        config = NaturalConfig(width=width, layers=parameters["natural_layers"])
         shape = config.shape(context=2 * config.window)
         step = counted(
             lambda shape=shape, config=config: new_language_model(shape, config.vocabulary),
@@ -317,46 +361,50 @@ def _identifiers(given: Parameters) -> Iterator[Stage]:
             f"width {width}, passes {passes}",
             step,
             passes * documents,
-            asked=candidates * _SCORED / config.window,
+            asked=candidates * _SCORED / config.window,  # a candidate is a part of a window
             batch=config.batch_size,
         )
 
 
-def _private_text(given: Parameters) -> Iterator[Stage]:
-    """Table 5 and Figure 5: Pythia-70m with DP, and its scores of all candidates."""
+def _private_text(parameters: Parameters) -> Iterator[Stage]:
+    """Figures 2 and 5: Pythia-70m with DP, and its scores of all candidates."""
     config = transformers.GPTNeoXConfig(**_PYTHIA_70M)
     step = counted(
-        lambda: transformers.GPTNeoXForCausalLM(config), _tokens(given["document_tokens"])
+        lambda: transformers.GPTNeoXForCausalLM(config), _tokens(parameters["document_tokens"])
     )
-    sizes = [given["canaries"]] * len(given["target_epsilons"]) + given["canary_numbers"]
-    documents = [size + given["others"] for size in sizes]
-    candidates = max(given["cardinalities"])
+    # Numbers of canaries of each fine-tuning: one for each target epsilon, and those of Figure 5.
+    sizes = [parameters["canaries"]] * len(parameters["target_epsilons"])
+    sizes += parameters["canary_numbers"]
+    documents = [size + parameters["others"] for size in sizes]
+    candidates = max(parameters["cardinalities"])
     yield Stage(
         "nid_dp_audit",
         f"{len(sizes)} fine-tunings with DP",
         step,
-        given["epochs"] * sum(documents),
-        asked=2 * candidates * sum(sizes),
-        batch=round(given["share"] * max(documents)),
+        parameters["epochs"] * sum(documents),
+        asked=2 * candidates * sum(sizes),  # before and after fine-tuning
+        batch=round(parameters["share"] * max(documents)),
         private=True,
     )
 
 
-def _output_sets(given: Parameters) -> Iterator[Stage]:
+def _output_sets(parameters: Parameters) -> Iterator[Stage]:
     """Figure 3: one model for each panel, epsilon and seed."""
-    step = _classifier(given["network"], group_norm=True)
-    (choice,) = given["choices"]
-    panels = [(f"{given['natural']:,} records", given["natural"], 0)]
-    panels += [(f"{count:,} canaries", count, given["others"]) for count in given["mislabelled"]]
-    models = given["seeds"] * len(given["epsilons"])
+    step = _classifier(parameters["network"], group_norm=True)
+    (choice,) = parameters["choices"]
+    natural, others_beside_canaries = parameters["natural"], parameters["others"]
+    panels = [(f"{natural:,} records", natural, 0)]
+    for count in parameters["mislabelled"]:
+        panels.append((f"{count:,} canaries", count, others_beside_canaries))
+    models = parameters["seeds"] * len(parameters["epsilons"])
     for name, records, others in panels:
-        members = records / 2 + others
+        members = records / 2 + others  # fair coins choose half of the records
         yield Stage(
             "output_set_dpsgd",
             name,
             step,
             models * choice["epochs"] * members,
-            asked=models * (records + given["tested"]),
+            asked=models * (records + parameters["tested"]),
             batch=512,
             private=True,
         )

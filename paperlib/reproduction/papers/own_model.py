@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,10 +44,16 @@ class OwnModelConfig:
         check_at_least(1, epochs=self.epochs, width=self.width)
 
 
-def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pixels in [0, 1], labels of which a share is spoiled, and who is a member by a fair coin:
-    shapes (examples, 64), (examples,) and (examples,).
-    """
+class AuditedDigits(NamedTuple):
+    """The audited records."""
+
+    pixels: np.ndarray  # in [0, 1], shape (examples, 64)
+    labels: np.ndarray  # of which a share was drawn anew, shape (examples,)
+    member: np.ndarray  # whether a fair coin chose it for training, shape (examples,)
+
+
+def audited_digits(config: OwnModelConfig) -> AuditedDigits:
+    """Handwritten digits drawn at random, with a share of wrong labels and a fair coin each."""
     loaded: Any = load_digits(return_X_y=True)
     images, labels = loaded
     used_data("handwritten digits (scikit-learn)", np.column_stack([images, labels]))
@@ -57,7 +63,7 @@ def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.n
     drawn = rng.integers(0, 10, config.examples)
     member = rng.integers(0, 2, config.examples).astype(bool)
     pixels = (images[rows] / 16).astype(np.float32)
-    return pixels, np.where(spoiled, drawn, labels[rows]), member
+    return AuditedDigits(pixels, np.where(spoiled, drawn, labels[rows]), member)
 
 
 def train_and_score(
@@ -68,10 +74,10 @@ def train_and_score(
 
     Returns the scores by epoch; checkpoints after the last epoch are left out.
     """
-    images, truth, member = audited_digits(config)
-    pixels = torch.from_numpy(images)
-    labels = torch.from_numpy(truth)
-    members = torch.from_numpy(np.flatnonzero(member))
+    digits = audited_digits(config)
+    pixels = torch.from_numpy(digits.pixels)
+    labels = torch.from_numpy(digits.labels)
+    members = torch.from_numpy(np.flatnonzero(digits.member))
     scored_after = {*checkpoints, config.epochs}
     by_epoch: dict[int, MembershipScores] = {}
     with torch.random.fork_rng(devices=[]), _one_thread():
@@ -87,7 +93,7 @@ def train_and_score(
                 with torch.no_grad():
                     record_losses = margin_loss(network(pixels), labels).numpy()
                 by_epoch[epoch] = MembershipScores.from_labels(
-                    record_losses, member, higher_means_member=False
+                    record_losses, digits.member, higher_means_member=False
                 )
     return by_epoch
 

@@ -67,7 +67,7 @@ def canary_power(config: CanaryConfig) -> pd.DataFrame:
     tokenizer = train_tokenizer(public, _VOCABULARY, context=_CONTEXT)
     shape = LanguageModelConfig(width=config.width, layers=1, context=_CONTEXT, seed=config.seed)
     network = new_language_model(shape, _VOCABULARY)
-    start = _fitted(network, tokenizer, public, config.training(8, 3e-3))
+    start = _fitted(network, tokenizer, public, config.training(epochs=8, rate=3e-3))
     canaries_of: dict[str, list[str]] = {}
     for kind in TEXT_KINDS:
         model = (start, tokenizer) if kind == "high-temperature" else None
@@ -103,7 +103,7 @@ def _by_repetitions(
         planted = np.repeat(config.texts + np.flatnonzero(coins), repetitions)
         order = planted_order(np.arange(config.texts), planted, seed=config.seed)
         texts = [documents[index] for index in order.tolist()]
-        training = config.training(config.epochs, 1e-3)
+        training = config.training(config.epochs, rate=1e-3)
         after = _fitted(copy.deepcopy(model), tokenizer, texts, training)
         learned = _log_probabilities(after, tokenizer, canaries) - before
         scores = MembershipScores.from_labels(learned, coins, higher_means_member=True)

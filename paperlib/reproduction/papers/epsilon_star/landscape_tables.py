@@ -201,8 +201,8 @@ def both_ends_named(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means of every number over models of one kind of training, nats, a row for each: some follow
-    the training, others the fit of the normals.
+    """Means of every number over models of one kind of training, a row for each: some follow the
+    training, others the fit of the normals. Epsilons are in nats.
 
     "interval" spans the intervals of Epsilon* of all its models, in words.
     """

@@ -64,6 +64,9 @@ class PartSizes:
         check_at_least(10, **vars(self))
 
 
+# Added to the seed of a run, so that no two of its trainings share one: targets without DP and with
+# it, the null, the helpers; shadow models have the seeds from the last one on.
+_OF_PLAIN, _OF_PRIVATE, _OF_NULL, _OF_SYNTHETIC, _OF_REAL, _OF_SHADOWS = 1, 2, 3, 4, 5, 100
 GENERATORS = ("tree", "mst", "columns")
 FILTERS = {"rejection": RejectionByOdds(), "confident": ConfidentlySynthetic(), "none": None}
 
@@ -149,14 +152,14 @@ class TabularRows:
 
     @cached_property
     def encoder(self) -> RowEncoder:
-        """Encoder of rows as features, fitted on D_G."""
+        """Encoder of rows as features, fitted on the generator's training rows."""
         return RowEncoder.fit(self.parts["generator"], self.table.label, self.table.classes)
 
 
 def split_table(table: pd.DataFrame, sizes: PartSizes, seed: int) -> dict[str, pd.DataFrame]:
-    """Disjoint parts in random order, by the names of `PartSizes`.
+    """Disjoint parts of a table's rows, in random order by the seed, by the names of `PartSizes`.
 
-    Raises ValueError where the table has too few rows.
+    Raises ValueError where the table has too few rows for ``sizes``.
     """
     counts = vars(sizes)
     total = sum(counts.values())
@@ -234,7 +237,8 @@ def _generated(config: TabularConfig) -> pd.DataFrame:
 
 
 def tabular_pools(config: TabularConfig) -> Pools:
-    """Targets with and without DP, a null, and helpers on generated rows and on D_G; kept on disk.
+    """Targets with and without DP, a null, and helpers that learned generated rows or the
+    generator's training rows; kept on disk.
 
     Outputs of models have the columns `TabularConfig.columns`, lower for members. Raises ValueError
     where the table has too few rows.
@@ -258,8 +262,8 @@ def build_pools(
     rows = draw_rows(config) if rows is None else rows
     targets = _targets(config, rows, only_null)
     helpers = {
-        SYNTHETIC: _alone(config, rows, rows.helper, salt=4),
-        REAL: _alone(config, rows, rows.parts["generator"], salt=5),
+        SYNTHETIC: _alone(config, rows, rows.helper, salt=_OF_SYNTHETIC),
+        REAL: _alone(config, rows, rows.parts["generator"], salt=_OF_REAL),
     }
     by_name = {**rows.parts, "generated": rows.generated}
     by_kind = {kind: by_name[kind] for kind in KINDS}
@@ -296,7 +300,7 @@ def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
     n for n learned rows.
     """
     count = len(_learned(rows, "members"))
-    seed = _seed(config, 2)
+    seed = _seed(config, _OF_PRIVATE)
     return [
         config.learning.private(rows.encoder, count, epsilon, 1 / count, seed)
         for epsilon in config.dp_epsilons
@@ -305,12 +309,13 @@ def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
 
 def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[Target, Model]:
     """Each target with its model; the null, which alone was not trained on members, last."""
-    null_model = _alone(config, rows, _learned(rows, "null"), salt=3)
+    null_model = _alone(config, rows, _learned(rows, "null"), salt=_OF_NULL)
     null = {Target("null", "null", config.epochs[-1]): null_model}
     if only_null:
         return null
     learning = config.learning
-    plain = [learning.plain(rows.encoder, epochs, _seed(config, 1)) for epochs in config.epochs]
+    seed = _seed(config, _OF_PLAIN)
+    plain = [learning.plain(rows.encoder, epochs, seed) for epochs in config.epochs]
     models = train(rows.encoder, _learned(rows, "members"), [*plain, *_private(config, rows)])
     targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
     targets += [
@@ -321,7 +326,9 @@ def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[
 
 
 def _learned(rows: TabularRows, name: str) -> pd.DataFrame:
-    """Rows that targets learn: D_G and "members" or, for a null target, "null"."""
+    """Rows that targets learn: the generator's training rows and those of the part ``name``,
+    "members" or, for a null target, "null".
+    """
     return pd.concat([rows.parts["generator"], rows.parts[name]], ignore_index=True)
 
 
@@ -355,11 +362,11 @@ def _outputs(
 
 
 def _shadows(config: TabularConfig, rows: TabularRows) -> Shadows:
-    """Shadow models that learn from D_G and half of the spare rows; the others are RMIA's
-    population.
+    """Shadow models that learn from the generator's training rows and half of the spare rows; the
+    other half is RMIA's population.
     """
     half = len(rows.spare) // 2
-    seed = _seed(config, 100)
+    seed = _seed(config, _OF_SHADOWS)
     available = pd.concat([rows.parts["generator"], rows.spare[:half]], ignore_index=True)
     # As many as there are members, or half of all where these are fewer, so that models differ.
     size = min(config.sizes.members, len(available) // 2)

@@ -113,7 +113,7 @@ class TextBench:
         def compute(_: Path) -> Mapping[str, Any]:
             """Train the model from random weights on public passages; weights by name."""
             passages = self.text["public"].passages(self._prompted)
-            training = self.config.training(self.config.base_epochs, 0)
+            training = self.config.training(self.config.base_epochs, salt=0)
             train_on_chunks(model, passages, training=training)
             return {name: values.cpu().numpy() for name, values in model.state_dict().items()}
 
@@ -127,7 +127,7 @@ class TextBench:
     def generated(self) -> Mapping[str, Any]:
         """Generated chunks for "audit" and "helper"."""
         config = self.config
-        training = config.training(config.generator_epochs, 1, patience=1)
+        training = config.training(config.generator_epochs, salt=1, patience=1)
         settings = TextGenerator(
             length=config.tokens, prompt=config.prompt, top_k=config.top_k, training=training
         )
@@ -161,8 +161,8 @@ class TextBench:
         return outputs
 
     def run(self, others: str = "members") -> Mapping[str, Any]:
-        """The training run of the targets on D_G and the chunks of the role ``others``: "members",
-        or, of the null, "others".
+        """The training run of the targets on the generator's training chunks and those of the role
+        ``others``: "members", or, of the null, "others".
 
         Returns:
             "train" and "validation": mean losses by epoch, nats, shape (epochs,). "EPOCH/KIND": the
@@ -183,7 +183,7 @@ class TextBench:
             trained = train_on_chunks(
                 model,
                 self._learned(others),
-                training=self.config.training(total, 20, last=last),
+                training=self.config.training(total, salt=20, last=last),
                 validation=self.text["nonmembers"].tokens,  # looked at, and decides nothing
                 keep=epochs,
                 checkpoint=checkpoint,
@@ -198,8 +198,9 @@ class TextBench:
         return self._kept(f"target on {others}", (*_GENERATOR, "total_epochs", name), compute)
 
     def private(self, epsilon: float, others: str = "members") -> Mapping[str, Any]:
-        """A target trained with DP-SGD to ``epsilon``, nats, on D_G and the members, or on "others"
-        in their place: its `_loss_columns` by kind.
+        """The `_loss_columns`, by kind of example, of a target trained with DP-SGD to ``epsilon``,
+        nats, on the generator's training chunks and those of the role ``others``: "members", or, of
+        the null, "others".
         """
         training = self.config.private_training(epsilon)
 
@@ -308,8 +309,8 @@ class TextBench:
         return {kind: _loss_columns(model, chunks) for kind, chunks in self._examples.items()}
 
     def _learned(self, others: str) -> IntArray:
-        """Chunks that a target learns: D_G, and those of the role ``others``, "members" or, of a
-        null, "others".
+        """Chunks that a target learns, shape (n, tokens): the generator's training chunks, and
+        those of the role ``others``, "members" or, of a null, "others".
         """
         return np.concatenate([self.text["generator"].tokens, self.text[others].tokens])
 
@@ -321,13 +322,14 @@ class TextBench:
         rows = self._learned_by(helper)
         model = copy.deepcopy(self.base)
         held_out = max(1, len(rows) // 10)
-        training = config.training(config.helper_epochs, 2, patience=config.helper_patience)
+        training = config.training(config.helper_epochs, salt=2, patience=config.helper_patience)
         train_on_chunks(model, rows[:-held_out], training=training, validation=rows[-held_out:])
         return self._judged(model)
 
     def _learned_by(self, helper: Helper) -> IntArray:
-        """Chunks that a helper learns: generated ones, the first members, which its games leave
-        out, or other documents.
+        """Chunks that a helper learns, shape (n, tokens): the synthetic one generated chunks, the
+        other one the first members, where these are withheld from its games, or else chunks of
+        other documents.
         """
         withheld = self.config.withheld_members
         if helper == SYNTHETIC:
