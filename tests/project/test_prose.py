@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
+from paperlib.audits.language.blind import BLIND_LEVEL
+from paperlib.audits.language.marks import UNFAIR_LEVEL
 from paperlib.audits.panoramia.results import LIMIT
 from paperlib.bounds import epsilon_star_normals
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
@@ -106,6 +108,8 @@ COMPUTED: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("they speak in at most {} % of audits", lambda: f"{100 * REVERSED_LEVEL:g}"),
         ("refuses at most {} % of sound audits", lambda: f"{100 * REFUSED_LEVEL:g}"),
     ],
+    "audit_texts.md": [("at most {} % of audits find", lambda: f"{100 * BLIND_LEVEL:g}")],
+    "marks.md": [("are refused in {} % of audits", lambda: f"{100 * UNFAIR_LEVEL:g}")],
     "output_set_gain.ipynb": [("4, 2, 1, 0.5, {}.", lambda: f"{2 / 8:g}")],
     "results.md": [
         ("with an interval within {} nats of 0", lambda: f"{rules()[NULL].terms[-1].at_most:g}")

@@ -29,7 +29,6 @@ from paperlib.audits import (
 from paperlib.audits.score_results import Audits
 from paperlib.bounds import audit_ranks, combine_runs
 from paperlib.core import AuditResult, FloatArray, IntArray, MembershipScores
-from paperlib.core.facts import RefusalCode
 from paperlib.core.options import Design
 from paperlib.reproduction.entries.counting import FIRST, SEED, Cells, count_rows, interval_cells
 from paperlib.reproduction.entries.made_up_rows import (
@@ -249,14 +248,14 @@ class Entry:
 
 
 ENTRIES: dict[str, Entry] = {
-    "`paperlib audit` and `read_scores`": Entry(_file, 1_000),
-    "`combine_runs`": Entry(_runs, 1_000),
     "`audit_ranks`": Entry(_ranks, 2_000),
-    "`audit_labels`": Entry(_labels, 1_000),
-    "`audit_scores`": Entry(_scores, 300),
-    "`losses` and `audit_losses`": Entry(_model, 200),
+    "`audit_labels`": Entry(_labels, 2_000),
+    "`audit_scores`": Entry(_scores, 2_000),
+    "`paperlib audit` and `read_scores`": Entry(_file, 2_000),
+    "`combine_runs`": Entry(_runs, 2_000),
+    "`audit_features`": Entry(_features, 2_000),
+    "`losses` and `audit_losses`": Entry(_model, 1_000),
     "`audit_release`": Entry(_release, 100),
-    "`audit_features`": Entry(_features, 400),
 }
 
 
@@ -264,8 +263,8 @@ ENTRIES: dict[str, Entry] = {
 class FileOutcome:
     """What an entry says of one sound file."""
 
-    refusal: str | None = None  #: the message of the error; None where the file is audited
-    codes: frozenset[RefusalCode] = frozenset()  #: why its bound passes no gate
+    refusal: str | None = None  #: why there is no answer; None where there is one
+    is_doubted: bool = False  #: whether its direction may be reversed, by either check
     epsilon: float = 0.0  #: the bound, nats
 
 
@@ -282,12 +281,18 @@ def outcome_of(name: str, number: int, folder: Path) -> FileOutcome:
     except ValueError as error:
         return FileOutcome(refusal=str(error))
     headline = audited if isinstance(audited, AuditResult) else audited.headline
-    codes = frozenset(refusal.code for refusal in audited.refusals)
-    return FileOutcome(codes=codes, epsilon=headline.epsilon or 0.0)
+    refusals = [refusal.sentence for refusal in audited.refusals]
+    return FileOutcome(
+        refusal=refusals[0] if refusals else None,
+        is_doubted=bool(headline.doubts),
+        epsilon=headline.epsilon or 0.0,
+    )
 
 
 def count_entry(name: str, files: int) -> Cells:
-    """How many of so many sound files an entry refuses, or calls reversed by either check."""
+    """How many of so many sound files an entry refuses, by an error or since its number passes no
+    gate, and how many it doubts.
+    """
     with tempfile.TemporaryDirectory() as folder:
         outcomes = [outcome_of(name, number, Path(folder)) for number in range(files)]
     for outcome in outcomes:
@@ -298,10 +303,7 @@ def count_entry(name: str, files: int) -> Cells:
         "files": files,
         "refused": refused,
         **interval_cells(refused, files),
-        "reversed": sum(RefusalCode.REVERSED in outcome.codes for outcome in outcomes),
-        "other_direction": sum(
-            RefusalCode.OTHER_DIRECTION in outcome.codes for outcome in outcomes
-        ),
+        "doubted": sum(outcome.is_doubted for outcome in outcomes),
         "bounds_of_first": round(sum(outcome.epsilon for outcome in outcomes[:FIRST]), 3),
     }
 

@@ -5,13 +5,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from paperlib.audits.language.blind import BLIND_LEVEL
 from paperlib.core.intervals import share_interval
-from paperlib.reproduction.entries import interval_coverage, shared_coins, sound_files
+from paperlib.reproduction.entries import interval_coverage, shared_coins, sound_files, text_sides
 from paperlib.reproduction.entries.counting import FIRST, count_rows
 from paperlib.reproduction.running import find_project
 
 HERE = find_project(Path(__file__).parent)
-PAGE = (HERE.root / "book" / "what_a_number_means.md").read_text(encoding="utf-8")
+PAGE = "".join(
+    (HERE.root / "book" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("what_a_number_means", "audit_texts")
+)
 
 
 def counts(name: str, heading: str) -> pd.DataFrame:
@@ -21,6 +25,7 @@ def counts(name: str, heading: str) -> pd.DataFrame:
 
 SHARED = counts("shared_coins", shared_coins.HEADING)
 SOUND = counts("sound_files", sound_files.HEADING)
+SIDES = counts("text_sides", text_sides.HEADING)
 COVERED = counts("interval_coverage", interval_coverage.HEADING)
 
 
@@ -38,7 +43,8 @@ def page_rows(table: pd.DataFrame, count: str, *columns: str) -> list[str]:
 
 ON_THE_PAGE = [
     *page_rows(SHARED, "above", "refused", "warned"),
-    *page_rows(SOUND, "refused", "reversed", "other_direction"),
+    *page_rows(SOUND, "refused", "doubted"),
+    *page_rows(SIDES, "apart", "above", "left"),
     *page_rows(COVERED, "covered", "truth"),
 ]
 
@@ -48,6 +54,7 @@ ON_THE_PAGE = [
     [
         (SHARED, "above", shared_coins.ROWS),
         (SOUND, "refused", sound_files.ENTRIES),
+        (SIDES, "apart", text_sides.SIDES),
         (COVERED, "covered", interval_coverage.SETTINGS),
     ],
 )
@@ -59,14 +66,33 @@ def test_the_intervals_are_those_of_the_counts(table, count, names):
         assert (row["low"], row["high"]) == (round(low, 4), round(high, 4))
 
 
-def test_the_page_shows_the_counts():
+def test_the_pages_show_the_counts():
     assert [row for row in ON_THE_PAGE if row not in PAGE] == []
+
+
+@pytest.mark.parametrize("name", sound_files.ENTRIES)
+def test_no_entry_refuses_more_than_one_sound_file_in_a_thousand(name):
+    assert SOUND.loc[name, "refused"] <= SOUND.loc[name, "files"] / 1_000
+
+
+def test_sides_by_coins_are_told_apart_as_seldom_as_the_level_says():
+    for name, sides in text_sides.SIDES.items():
+        if sides.difference == 0:
+            assert SIDES.loc[name, "low"] <= BLIND_LEVEL
+        else:
+            assert SIDES.loc[name, "left"] <= SIDES.loc[name, "above"]
 
 
 @pytest.mark.parametrize("name", shared_coins.ROWS)
 def test_the_first_files_that_share_coins_drawn_again_are_judged_alike(name):
     again = shared_coins.counted(shared_coins.outcomes_of(name, FIRST))
     assert again == {key: SHARED.loc[name, f"{key}_of_first"] for key in again}
+
+
+@pytest.mark.parametrize("name", text_sides.SIDES)
+def test_the_first_sides_of_texts_drawn_again_are_judged_alike(name):
+    again = text_sides.counted(name, FIRST)
+    assert again == {key: SIDES.loc[name, f"{key}_of_first"] for key in again}
 
 
 @pytest.mark.parametrize("name", sound_files.ENTRIES)
