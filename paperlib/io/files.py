@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import json
 import os
+import stat
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -66,7 +67,7 @@ def data_folder() -> Path:
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing that takes its place only when all of it is on disk; missing folders
-    are made.
+    are made. A device or pipe, such as /dev/null, is written to: a file must not take its place.
 
     Guarantee:
         After a crash, a full disk or an exception in the block, ``path`` is what it was before.
@@ -75,6 +76,13 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         OutputError: It cannot be written; the message says where and why.
     """
     target = Path(path)
+    if is_device(target):
+        try:
+            with target.open("wb") as file:
+                yield file
+        except OSError as error:
+            raise output_error(target, error) from error
+        return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = temporary_file(target.parent, target.name)
@@ -113,6 +121,16 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             folder.replace(target)
     except OSError as error:
         raise output_error(target, error) from error
+
+
+def is_device(target: Path) -> bool:
+    """Whether a path is that of a device, a pipe or a name of one in /dev, such as /dev/stdout."""
+    try:
+        mode = target.stat().st_mode
+    except (OSError, ValueError):  # not there, or no path: the writing says which
+        return False
+    is_in_dev = os.name == "posix" and target.parent.resolve() == Path("/dev")
+    return not stat.S_ISDIR(mode) and (is_in_dev or not stat.S_ISREG(mode))
 
 
 def _umask() -> int:

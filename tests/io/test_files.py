@@ -15,6 +15,7 @@ from paperlib.io.files import (
     canonical_json,
     config_hash,
     file_sha256,
+    is_device,
     write_json,
     write_result,
     write_text,
@@ -77,6 +78,26 @@ def test_a_full_disk_or_read_only_folder_is_named_and_loses_nothing(
     assert str(target) in refused(words, write_text, target, "new", error=OutputError)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_no_file_takes_the_place_of_a_pipe_or_a_device(tmp_path):
+    """Nobody but the administrator of a computer can lose /dev/null; a pipe is lost by all."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "all of it")
+        assert os.read(reader, 100) == b"all of it"
+    finally:
+        os.close(reader)
+    assert (pipe.is_fifo(), list(tmp_path.iterdir())) == (True, [pipe])
+    for name in ("/dev/null", "/dev/stdout"):
+        assert is_device(Path(name))
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "file")
+    (tmp_path / "file").touch()
+    assert [is_device(path) for path in (link, tmp_path / "none", tmp_path)] == [False] * 3
 
 
 def test_json_has_sorted_keys_and_its_hash_changes_with_every_value(tmp_path):
