@@ -187,6 +187,7 @@ def audit_texts(
         check_fields(*sides, groups=group_field or ())
     check_sides(*texts)  # before the model is loaded: a mistake shows at once
     loaded, tokenizer = loading.load(model)
+    # How texts are scored: tokens of the prompt and of the extracted text, texts of a batch.
     scoring = {"split": (prefix_tokens, suffix_tokens), "batch_size": batch_size}
     reference = None
     log: list[str] = []
@@ -198,11 +199,11 @@ def audit_texts(
                 "the base has another tokenizer: without the scores ez and wbc, which compare "
                 "tokens"
             )
-    options: ScoreOptions = {"delta": delta, "confidence": confidence, "seed": seed}
+    score_options: ScoreOptions = {"delta": delta, "confidence": confidence, "seed": seed}
     if design is not None:
-        options["design"] = design
+        score_options["design"] = design
     if tossed is not None:
-        options["coins"] = tossed
+        score_options["coins"] = tossed
     audit = audit_texts(
         loaded,
         tokenizer,
@@ -214,7 +215,7 @@ def audit_texts(
         ids=_columns(sides, "name"),
         dates=dates,
         scoring=scoring,
-        **options,
+        **score_options,
     )
     files = {
         "Model": model,
