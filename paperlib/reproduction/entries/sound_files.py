@@ -50,7 +50,7 @@ Audit = Callable[[], Audits | AuditResult]
 
 
 def _written(rng: np.random.Generator, table: pd.DataFrame, folder: Path) -> Path:
-    """The file of a table in one of five formats."""
+    """Write a table into the folder, in one of five forms, and return the file."""
     name, write = chosen(
         rng,
         [
@@ -70,7 +70,9 @@ def _write_lines(table: pd.DataFrame, path: Path) -> None:
 
 
 def _file(rng: np.random.Generator, folder: Path) -> Audit:
-    """A file of losses or scores, its columns and rows in some order."""
+    """The audit of a file of losses or scores, written into the folder: its columns in a random
+    order, its rows in one of five.
+    """
     rows = chosen(rng, [20, 40, 100, 250, 600])
     member = coins(rng, rows)
     values = rounded_losses(rng, member)
@@ -91,7 +93,7 @@ def _file(rng: np.random.Generator, folder: Path) -> Audit:
 
 
 def _scores(rng: np.random.Generator, folder: Path) -> Audit:
-    """Losses in memory, a tenth of the time with infinite ones."""
+    """The audit of losses in memory, a tenth of the time with infinite ones."""
     member = coins(rng, chosen(rng, [20, 40, 100, 250, 600]))
     values = rounded_losses(rng, member)
     if rng.random() < 0.1:
@@ -112,7 +114,9 @@ class _Classifier:
 
 
 def _model(rng: np.random.Generator, folder: Path) -> Audit:
-    """A model, its features and its labels in the forms of several libraries."""
+    """The audit of a model by its losses, its features and labels in the forms of several
+    libraries: the features of a row are the model's probabilities, in one of three precisions.
+    """
     rows, classes = chosen(rng, [30, 100, 300]), chosen(rng, [2, 3, 10])
     member = coins(rng, rows)
     chances = np.clip(rng.dirichlet(np.full(classes, chosen(rng, [0.2, 1.0])), rows), 1e-4, None)
@@ -140,7 +144,9 @@ def _model(rng: np.random.Generator, folder: Path) -> Audit:
 
 
 def _release(rng: np.random.Generator, folder: Path) -> Audit:
-    """Synthetic rows, some of which may be copies of members, beside members and others."""
+    """The audit of synthetic rows, beside members and others; in three of ten releases some rows
+    are copies of members.
+    """
     names, rows = traits(rng), chosen(rng, [40, 60, 100])
     members, others = people(rng, rows, names), people(rng, rows, names)
     released = people(rng, chosen(rng, [rows // 2, rows]), names)
@@ -160,7 +166,9 @@ def _through_text(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _features(rng: np.random.Generator, folder: Path) -> Audit:
-    """One to five columns that may tell of membership."""
+    """The audit of one to five columns that may tell of membership, by a model that is given or by
+    the entry's own.
+    """
     rows, width = chosen(rng, [40, 100, 200]), int(rng.integers(1, 6))
     member = coins(rng, rows)
     columns = np.column_stack([rounded_losses(rng, member) for _ in range(width)])
@@ -179,7 +187,9 @@ def _features(rng: np.random.Generator, folder: Path) -> Audit:
 
 
 def _ranks(rng: np.random.Generator, folder: Path) -> Audit:
-    """Ranks of true values in sets of one size or of several, with margins of some form."""
+    """The audit of ranks of true values, in sets of one size or of several, with margins of some
+    form; in half of the draws some values are exposed, which rank first.
+    """
     sets, size = chosen(rng, [10, 50, 300]), chosen(rng, [2, 5, 16, 100])
     sizes = np.full(sets, size) if rng.random() < 0.5 else rng.integers(2, size + 2, sets)
     ranks = rng.integers(1, sizes + 1)
@@ -199,7 +209,9 @@ def _ranks(rng: np.random.Generator, folder: Path) -> Audit:
 
 
 def _runs(rng: np.random.Generator, folder: Path) -> Audit:
-    """Two to four runs of some of the same records, with coins of their own."""
+    """The audit of two to four runs of some of the same records, with coins of their own, with ids
+    or without.
+    """
     pool = chosen(rng, [40, 100, 300])
     runs: list[MembershipScores] = []
     for _ in range(int(rng.integers(2, 5))):
@@ -212,13 +224,17 @@ def _runs(rng: np.random.Generator, folder: Path) -> Audit:
 
 
 def _drawn_classes(rng: np.random.Generator, chances: FloatArray) -> IntArray:
-    """A class for each row of probabilities."""
+    """A class for each row of probabilities, shape (rows, classes), drawn by them; shape
+    (rows,).
+    """
     below = rng.random((len(chances), 1)) * chances.sum(axis=1, keepdims=True)
     return (chances.cumsum(axis=1) > below).argmax(axis=1)
 
 
 def _labels(rng: np.random.Generator, folder: Path) -> Audit:
-    """Labels and proxies of one law, which the model knows, and the labels too in part of them."""
+    """The audit of labels and proxies drawn by one law for each row, which the model knows; in
+    three of ten draws it has learned the labels too.
+    """
     rows, classes = chosen(rng, [50, 200, 800]), chosen(rng, [2, 3, 10])
     law = rng.dirichlet(np.full(classes, chosen(rng, [0.5, 2.0])), rows)
     if rng.random() < 0.2:
