@@ -1,5 +1,7 @@
 """Fills a ``div`` of the class used-in: names of the reference, each with the pages whose code uses
 it.
+
+sphinx-codeautolink links the other way, from code to the reference, and found one name of two here.
 """
 
 import ast

@@ -1,4 +1,5 @@
-/* A figure fills the screen when it is tapped, clicked or chosen with Enter. */
+/* A figure fills the screen when it is tapped, clicked or chosen with Enter. The extensions of
+   Sphinx that were tried for it bring jQuery, and do not fit a phone. */
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {

@@ -1,5 +1,8 @@
 """Places where a sweep runs: processes of this machine, a Dask scheduler already there, or a batch
 system.
+
+Batch systems are those of dask-jobqueue. Two things of it are done here: its temporary TLS keys
+stay on the disk after the sweep, and its configuration reads a time such as 12:00:00 as a number.
 """
 
 import logging
