@@ -77,7 +77,7 @@ def family_profile(family: Family, parameter: float, delta: float = 0.0) -> Prof
     return profile_of_points([parameter], [delta])
 
 
-class _Bound(NamedTuple):
+class _ParameterBound(NamedTuple):
     """What the guesses of an audit show of a family's parameter."""
 
     parameter: float  # lower bound, 0 or more
@@ -169,7 +169,7 @@ def audit_f_dp(
 
 def _adaptive_bound(
     scores: MembershipScores, *, family: Family, delta: float, confidence: float, seed: int
-) -> _Bound:
+) -> _ParameterBound:
     """The bound of bets on the guesses in the order of the adaptive search; arguments as for
     `audit_f_dp`.
     """
@@ -183,7 +183,7 @@ def _adaptive_bound(
         return ClaimTest(guesses, total, error).last_refuted(grid, profile_at) or 0.0
 
     ceiling = last_refuted(np.ones(total, dtype=bool))
-    return _Bound(last_refuted(right), ceiling, int(right.sum()), right.size, tests=1)
+    return _ParameterBound(last_refuted(right), ceiling, int(right.sum()), right.size, tests=1)
 
 
 def _bound_of_counts(
@@ -194,7 +194,7 @@ def _bound_of_counts(
     delta: float,
     confidence: float,
     seed: int,
-) -> _Bound:
+) -> _ParameterBound:
     """The largest bound over numbers of guesses fixed in advance; arguments as for `audit_f_dp`."""
     values, labels = scores.oriented().pooled()
     # Coins for ties, from another stream of the seed than a game.
@@ -212,7 +212,7 @@ def _bound_of_counts(
         delta=delta,
     )
     strongest = int(np.argmax(bounds[:-1]))
-    return _Bound(
+    return _ParameterBound(
         float(bounds[strongest]),
         float(bounds[-1]),
         int(path.correct[strongest]),
