@@ -34,6 +34,7 @@ paperlib verify scores-audit.html --signature scores-audit.html.sig --signers si
 
 
 OTHER_VERSION = 4
+"""Exit code where another version of this package wrote the page."""
 
 
 def seal(
@@ -43,9 +44,9 @@ def seal(
             metavar="PLAN",
             help=(
                 "YAML with coins, score and direction; optionally delta, confidence, guess, unit,"
-                " claimed (a mechanism), claimed_epsilon, limit and scores (the file to be "
-                "audited); and in your own words model, attack, mechanism, accountant, sampling "
-                "and notes."
+                " claimed (a mechanism) or claimed_curve (a table of epsilon and delta), "
+                "claimed_epsilon, limit and scores (the file to be audited); and in your own "
+                "words model, attack, mechanism, accountant, sampling and notes."
             ),
         ),
     ],
@@ -124,7 +125,7 @@ def verify(
     """
     from paperlib.audits.planned.receipt import check_receipt
 
-    vouched = [
+    vouchers = [
         *_signed(report, signature, signers),
         *_stamped(report, time_stamp, authority),
     ]
@@ -137,7 +138,7 @@ def verify(
         lines = (answer.headline, answer.claim, *_claimed_lines(checked.audits))
     warnings = [f"Warning: {text}" for text in document.further_warnings]
     print("\n".join([visible_text(line) for line in (*lines, *warnings)]) + "\n")
-    print("\n".join([*vouched, *_compared(checked, has_answer=epsilon is not None)]))
+    print("\n".join([*vouchers, *_compared(checked, has_answer=epsilon is not None)]))
     for name, published in (("plan", plan), ("coins", coins)):
         if not published:
             print(
@@ -152,7 +153,9 @@ def verify(
 
 
 def _signed(report: Path, signature: Path | None, signers: Path | None) -> list[str]:
-    """Who signed the report, where a signature is given; a ValueError where it does not fit."""
+    """One line that says who signed the report, none where neither option is given; a ValueError
+    where one of them is missing, or the signature does not fit.
+    """
     from paperlib.audits.planned.signatures import signed_by
 
     if signature is None and signers is None:
@@ -169,7 +172,9 @@ def _signed(report: Path, signature: Path | None, signers: Path | None) -> list[
 
 
 def _stamped(report: Path, time_stamp: Path | None, authority: Path | None) -> list[str]:
-    """Since when the report is there, where a stamp is given; a ValueError where it fits not."""
+    """One line that says since when the report is there, none where neither option is given; a
+    ValueError where one of them is missing, or the stamp does not fit.
+    """
     from paperlib.audits.planned.signatures import stamped_at
 
     if time_stamp is None and authority is None:
@@ -188,7 +193,9 @@ def _claimed_lines(audits: "Audits") -> list[str]:
 
 
 def _compared(checked: "CheckedReceipt", *, has_answer: bool) -> list[str]:
-    """What was computed and compared, the plan, and the words of the page that nothing computes."""
+    """Lines of text: what was computed and compared, the plan, and the words of the page that
+    nothing computes. ``has_answer`` says whether the audit gives a number.
+    """
     plan = checked.audits.plan
     if checked.other_version:
         first = f"Not compared: the page was {checked.other_version}. "

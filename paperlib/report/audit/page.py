@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from paperlib.core import AuditResult, MembershipScores, ScoreAudit
 from paperlib.core.direction import reversed_direction
-from paperlib.core.facts import Refusal
+from paperlib.core.facts import Refusal, certain
 from paperlib.core.intervals import ScoreMeasures, score_measures
 from paperlib.core.results import RESULT_SCHEMA_VERSION, json_ready
 from paperlib.core.sealed import sealed_hash
@@ -95,6 +95,7 @@ def audit_report(
     block = json.dumps(json_ready(data), ensure_ascii=False, allow_nan=False, sort_keys=True)
     from paperlib.report.audit.figures import report_images  # JSON needs no figures
 
+    # What the owner says of the model, under the titles that the schema gives the fields.
     owner: dict[str, str] = {}
     for name, text in description.to_dict().items():
         owner[fields[name]["title"]] = text or "not given"
@@ -121,16 +122,16 @@ def audit_report(
 def _all_refusals(
     scores: MembershipScores, main: ScoreAudit, refusals: Sequence[Refusal]
 ) -> tuple[Refusal, ...]:
-    """The refusals given and those of the main result, or else a reversed direction of these
-    scores.
+    """The given refusals and those of the main result, each once; where there are none, a refusal
+    if the direction of these scores is clearly reversed.
     """
     of_main = () if main.result is None else main.result.refusals
     together = tuple(dict.fromkeys((*refusals, *of_main)))
-    return together or refusals_of(reversed_direction(scores))
+    return together or certain(refusals_of(reversed_direction(scores)))
 
 
 def _inside(text: str) -> str:
-    """JSON that no text in it can end the block of."""
+    """JSON for a block of a page: written so that no text in it can end the block."""
     return text.replace("<", "\\u003c")
 
 
