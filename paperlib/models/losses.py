@@ -78,10 +78,15 @@ def cross_entropy(logits: Any, labels: Any) -> Tensor:
     Logits have shape (..., n, classes) or (..., n, 1), labels (n,).
 
     Raises:
-        ValueError: Labels that do not fit.
+        ValueError: Logits of fewer than two axes, or labels that do not fit.
     """
     scores = as_tensor(logits).double()
-    if scores.ndim < 2 or scores.shape[-1] > 1:
+    if scores.ndim < 2:
+        raise ValueError(
+            "logits: expected shape (..., n, classes), or (..., n, 1) for a binary model, got "
+            f"{tuple(scores.shape)}"
+        )
+    if scores.shape[-1] > 1:
         return scores.logsumexp(dim=-1) - scores.gather(-1, _index(scores, labels))[..., 0]
     classes = check_labels(labels, 2, scores.shape[-2]).to(scores)
     log_odds = scores[..., 0]

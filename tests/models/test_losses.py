@@ -107,3 +107,8 @@ def test_mlp_views_share_memory_and_round_trip():
 
     for widths in ((), (3,), (3, 0, 1), (3, -1)):
         refused("widths: expected inputs, hidden", MLP, widths)
+
+
+def test_cross_entropy_refuses_logits_without_an_axis_of_classes():
+    for logits in ([1.0, 2.0], 1.0):
+        refused(r"logits: expected shape \(..., n, classes\)", cross_entropy, logits, [1, 0])
