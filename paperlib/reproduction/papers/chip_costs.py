@@ -53,13 +53,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a run that is kept by itself; the times an example goes through a model."""
+    """A part of a run that is kept by itself: its model, and how often examples go through it."""
 
-    target: str  # notebook
+    target: str  # name of the notebook
     stage: str
-    step: Step
+    step: Step  # one example in its model
     trained: float = 0.0  # examples times passes, on both ways
-    asked: float = 0.0  # on the way forward alone
+    asked: float = 0.0  # examples times passes, on the way forward alone, as for answers
     batch: int = 1  # examples in memory together
     copies: int = 1  # models in memory together
     private: bool = False  # each example's gradient is clipped
@@ -195,10 +195,10 @@ def _images(parameters: Parameters) -> Iterator[Stage]:
     # Members against generated images and against real ones; a choice, then the restarts.
     networks = 2 * parameters["repetitions"] * (1 + parameters["restarts"])
     yield Stage(
-        "panoramia_images",
-        "networks of the games",
-        _classifier(attack["architecture"]),
-        networks * attack["epochs"] * parameters["train"],
+        target="panoramia_images",
+        stage="networks of the games",
+        step=_classifier(attack["architecture"]),
+        trained=networks * attack["epochs"] * parameters["train"],
         asked=networks * parameters["test"],
         batch=attack["batch_size"],
     )
@@ -220,18 +220,24 @@ def _generator_stages(parameters: Parameters) -> Iterator[Stage]:
         lambda: VelocityUNet(_COLOURS, _CLASSES, settings["width"], settings["blocks"]), flow_inputs
     )
     batch = settings["batch_size"]
-    yield Stage("panoramia_images", "generator", flow, settings["steps"] * batch, batch=batch)
+    yield Stage(
+        target="panoramia_images",
+        stage="generator",
+        step=flow,
+        trained=settings["steps"] * batch,
+        batch=batch,
+    )
     # Euler's method asks the network once in each step of a draw, the other method twice.
     questions = settings["sampler_steps"] * (1 if settings.get("sampler") == "euler" else 2)
     drawn = (for_audit + for_helper) * questions
-    yield Stage("panoramia_images", "drawing", flow, asked=drawn, batch=1024)
+    yield Stage(target="panoramia_images", stage="drawing", step=flow, asked=drawn, batch=1024)
     helpers = parameters["helpers"]
     learned = 2 * of_generator + for_helper + others  # labeler and three helpers
     yield Stage(
-        "panoramia_images",
-        "labeler and helpers",
-        _classifier(helpers["architecture"]),
-        helpers["epochs"] * learned,
+        target="panoramia_images",
+        stage="labeler and helpers",
+        step=_classifier(helpers["architecture"]),
+        trained=helpers["epochs"] * learned,
         batch=helpers["batch_size"],
     )
 
@@ -252,10 +258,10 @@ def _target_stages(parameters: Parameters) -> Iterator[Stage]:
     for (name, is_null), epochs in passes.items():
         size = of_generator + (others if is_null else members)
         yield Stage(
-            "panoramia_images",
-            f"null {name}" if is_null else name,
-            _classifier(name),
-            epochs * size,
+            target="panoramia_images",
+            stage=f"null {name}" if is_null else name,
+            step=_classifier(name),
+            trained=epochs * size,
             # The answers of all targets, in equal parts.
             asked=len(parameters["targets"]) * asked / len(passes),
             batch=batch,
@@ -296,7 +302,14 @@ def _text(parameters: Parameters) -> Iterator[Stage]:
         "readers of the games": (readers * 2 * parameters["reader_epochs"] * shown, 0),
     }
     for stage, (trained, forward) in passes.items():
-        yield Stage("panoramia_text", stage, step, trained, forward, batch)
+        yield Stage(
+            target="panoramia_text",
+            stage=stage,
+            step=step,
+            trained=trained,
+            asked=forward,
+            batch=batch,
+        )
 
 
 class _Stack(NamedTuple):
@@ -329,10 +342,10 @@ def _landscape(parameters: Parameters) -> Iterator[Stage]:
         stacks.append(_Stack(name, models, config.private_epochs, size, private=True))
     for stack in stacks:
         yield Stage(
-            "epsilon_star_landscape",
-            f"{stack.models} models {stack.name}",
-            step,
-            stack.models * stack.epochs * records,
+            target="epsilon_star_landscape",
+            stage=f"{stack.models} models {stack.name}",
+            step=step,
+            trained=stack.models * stack.epochs * records,
             asked=2 * stack.models * records,  # about training and population records
             batch=stack.models * stack.batch,
             copies=stack.models,
@@ -357,10 +370,10 @@ def _identifiers(parameters: Parameters) -> Iterator[Stage]:
             _tokens(config.window),
         )
         yield Stage(
-            "nid_mia_benchmark",
-            f"width {width}, passes {passes}",
-            step,
-            passes * documents,
+            target="nid_mia_benchmark",
+            stage=f"width {width}, passes {passes}",
+            step=step,
+            trained=passes * documents,
             asked=candidates * _SCORED / config.window,  # a candidate is a part of a window
             batch=config.batch_size,
         )
@@ -378,10 +391,10 @@ def _private_text(parameters: Parameters) -> Iterator[Stage]:
     documents = [size + parameters["others"] for size in sizes]
     candidates = max(parameters["cardinalities"])
     yield Stage(
-        "nid_dp_audit",
-        f"{len(sizes)} fine-tunings with DP",
-        step,
-        parameters["epochs"] * sum(documents),
+        target="nid_dp_audit",
+        stage=f"{len(sizes)} fine-tunings with DP",
+        step=step,
+        trained=parameters["epochs"] * sum(documents),
         asked=2 * candidates * sum(sizes),  # before and after fine-tuning
         batch=round(parameters["share"] * max(documents)),
         private=True,
@@ -400,10 +413,10 @@ def _output_sets(parameters: Parameters) -> Iterator[Stage]:
     for name, records, others in panels:
         members = records / 2 + others  # fair coins choose half of the records
         yield Stage(
-            "output_set_dpsgd",
-            name,
-            step,
-            models * choice["epochs"] * members,
+            target="output_set_dpsgd",
+            stage=name,
+            step=step,
+            trained=models * choice["epochs"] * members,
             asked=models * (records + parameters["tested"]),
             batch=512,
             private=True,
