@@ -70,11 +70,13 @@ _TIES = "Ties were not broken in favour of the true value."
 
 
 def assumptions(*, by_margin: bool, mixed_at_delta: bool) -> tuple[str, ...]:
-    """What a bound takes for granted.
+    """What a bound takes for granted. Theorem 2 is that of the paper Natural Identifiers, as
+    wherever this module names it.
 
     Args:
         by_margin: Whether the sets were guessed in the order of their margins.
-        mixed_at_delta: Whether sets of several sizes pay the published price of a delta above 0.
+        mixed_at_delta: Whether sets of several sizes pay what a delta above 0 costs by Theorem 2
+            (``delta_term="published"`` of `audit_ranks`).
     """
     conditions = [
         _DRAWN,
@@ -90,6 +92,8 @@ def assumptions(*, by_margin: bool, mixed_at_delta: bool) -> tuple[str, ...]:
             "Margins come from the scores of a set alone, not from which candidate is true."
         )
     elif mixed_at_delta:
+        # Only where every set counts. A search by margins pays for delta with a budget of failures
+        # of its own in place of Theorem 2, so that it need not take for granted what that does.
         conditions.append(
             "With mixed sets, Theorem 2 takes the failures of (ε, δ)-DP as independent of the "
             "other hits; delta_term='sharp' does not."
@@ -128,8 +132,8 @@ def reversed_places(mean: float, *, is_refused: bool) -> Refusal:
 
 
 def delta_shows_nothing(cost: float, error: float) -> str:
-    """The warning that nothing can be shown, since the price of delta, ``cost``, delta times the
-    mean set size, is above the error, 1 - confidence.
+    """The warning that nothing can be shown, since what delta costs by Theorem 2 of Natural
+    Identifiers, ``cost``, delta times the mean set size, is above the error, 1 - confidence.
     """
     return (
         f"δ times the mean set size is {cost:.3g}, more than 1 - confidence = {error:.3g}: Theorem "

@@ -238,6 +238,8 @@ class _Search:
         # log(1 - p(v)); the clamp keeps it finite where the model is certain of v.
         log_others = torch.log(-torch.expm1(target_log_prob.clamp(max=-1e-7)))
         k = min(_SPARE * self._count, logits.shape[-1] - 1)
+        # The clamp forbids tokens of -inf too, which a model excludes by itself: differences of
+        # infinite numbers would be NaN.
         best = log_probs.clamp(min=_FORBIDDEN).topk(k, dim=-1)
         # One tensor of numbers, since a pass over texts returns one table per text.
         return torch.cat([best.values - log_others, best.indices.to(best.values.dtype)], -1)

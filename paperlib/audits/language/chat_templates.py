@@ -267,12 +267,18 @@ def written_texts(
         tokenizer: Of the model.
         rows: Texts, token numbers, chats as mappings (messages, conversations, or prompt and
             completion), or texts with what training took its loss from.
-        on: What training took its loss from. With "completions" each text comes with it, and rows
-            must be chats or such texts.
+        on: What training took its loss from. With "completions" rows must be chats or
+            `LearnedText`.
         name: Of the rows, for errors.
 
+    Returns:
+        An element for each row, in their order. With "all" a chat becomes a string, and other rows
+            are as they were; with "completions" each is a `LearnedText`: the text, and which
+            stretches of it training took its loss from.
+
     Raises:
-        ValueError: Another ``on``, or a chat that cannot be written, with its place.
+        ValueError: Another ``on``, rows that are one string, a mapping or a table in place of a
+            list, or a chat that cannot be written, with its place.
 
     >>> from paperlib.models.language import train_tokenizer
     >>> tokenizer = train_tokenizer(["Where is it?", "It is here."], 300, context=64)

@@ -124,7 +124,12 @@ def read_findings(table: pd.DataFrame, page: Path) -> dict[str, Finding]:
 
 
 def guide_markdown(guide: pd.DataFrame) -> str:
-    """The guide to an audit as a MyST table, from the table of the comparison."""
+    """The guide to an audit as a MyST table, a row for each row of ``guide``.
+
+    ``guide`` is the table `GUIDE` of the notebook `GUIDE_PAGE`. Its columns are text: "you_have",
+    "use" (name of the audit), "page" (path of its page in the book), "you_get"; and "seconds", a
+    number. Others are left out. A KeyError names one that is missing.
+    """
     columns = {
         "I have": guide["you_have"],
         "so I use": "{doc}`" + guide["use"] + " </" + guide["page"] + ">`",

@@ -205,14 +205,19 @@ def _recorded(model: nn.Module, documents: int) -> Iterator[list[_Use]]:
     uses: list[_Use] = []
 
     def keep(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        """Note a call of the layer, and pass on an output of which each document's gradient can be
-        read; a ValueError for a layer that runs without gradients.
+        """Note a call of the layer, and pass on its output with the documents on the first axis,
+        so that a derivative by it has a row for each document.
+
+        Raises:
+            ValueError: A layer that runs without gradients, or mixes documents.
         """
         if not output.requires_grad:
             raise ValueError(
                 "model: a layer ran without gradients; switch gradient checkpointing off"
             )
         (layer_input,) = inputs
+        # An output that all documents share, as of positions, is repeated for each of them; what
+        # comes behind then reads the copies, whose derivatives are the documents' own.
         use = _for_each_document(_Use(layer, layer_input.detach(), output), documents)
         uses.append(use)
         return use.output

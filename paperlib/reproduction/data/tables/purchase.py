@@ -40,8 +40,14 @@ _SHOPPER = re.compile(rb"([1-9][0-9]?|100)((?:,[01]){%d})" % FEATURES)
 def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Dataset:
     """The official Purchase-100 archive, split at random into 67 % to train on and 33 % others.
 
-    The file must have ``rows`` rows (one of all customers as in the paper has 311,540); None
-    accepts any.
+    Of each shopper it holds which of 600 products were bought, 0 or 1 as float32, shape (n, 600),
+    and the class, 0 to 99 as int64, shape (n,).
+
+    Args:
+        seed: Of the split.
+        rows: Number of rows that the file must have (one of all customers, as in the paper, has
+            311,540); None accepts any. In a data folder of
+            made-up data, which counts as no result, any number passes.
 
     Raises:
         DataUnavailableError: The archive is not there and cannot be fetched.

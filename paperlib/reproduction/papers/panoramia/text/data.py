@@ -87,11 +87,15 @@ class TextConfig:
             raise ValueError(f"{name}: expected at least one number of 1 or more, got {epochs}")
 
     def _check_prompt(self) -> None:
-        """Refuse (ValueError) a prompt that is no whole number of chunks."""
+        """Refuse (ValueError) a prompt, in tokens, that is no whole number of chunks, and with
+        ``by_chunk`` one of more than one chunk.
+        """
         if self.prompt % self.tokens:
             raise ValueError(
                 f"prompt: expected a multiple of tokens ({self.tokens}), got {self.prompt}"
             )
+        # Dealt by chunk, the chunks around one have other roles: a prompt can be no longer run of
+        # text than a single chunk of the generator's.
         if self.by_chunk and self.prompt not in (0, self.tokens):
             raise ValueError(
                 f"prompt: expected {self.tokens} or 0 with by_chunk, got {self.prompt}"
