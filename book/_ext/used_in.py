@@ -1,5 +1,7 @@
-"""Fills a ``div`` of the class used-in: names of the reference, each with the pages whose code uses
-it.
+"""Fills each ``div`` of the class used-in: names of the reference, each with the pages whose code
+uses it.
+
+A ``div`` with the classes of-bounds and of-core lists the names of these packages.
 
 sphinx-codeautolink links the other way, from code to the reference, and found one name of two here.
 """
@@ -16,7 +18,10 @@ from docutils import nodes
 from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 from sphinx.domains.python import ObjectEntry
 from sphinx.environment import BuildEnvironment
+from sphinx.util.logging import getLogger
 from sphinx.util.nodes import make_refnode
+
+LOGGER = getLogger(__name__)
 
 ROOMS = {
     "attacks",
@@ -89,32 +94,46 @@ def documented(names: Iterable[str], module: str, name: str) -> str | None:
 
 
 def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put the list in its place: a name, then links to pages."""
-    for container in list(doctree.findall(nodes.container)):
-        if "used-in" in container["classes"]:
-            container[:] = [used_names(app, docname)]
-
-
-def used_names(app: Sphinx, docname: str) -> nodes.bullet_list:
-    """The names that the reference documents, by their last part, with links from ``docname``."""
+    """Put the lists in their places: a name, then links to pages."""
+    containers = [box for box in doctree.findall(nodes.container) if "used-in" in box["classes"]]
+    if not containers:
+        return
     offered: dict[str, ObjectEntry] = {
         name: entry
         for name, entry in app.env.domains["py"].data["objects"].items()
         if entry.objtype in KINDS
     }
     pages = pages_by_name(app, offered)
-    listed = nodes.bullet_list()
-    for name in sorted(pages, key=lambda name: name.rpartition(".")[2].casefold()):
-        entry = offered[name]
-        label = nodes.literal(text=name.split(".")[-1])
-        words = nodes.paragraph()
-        words += make_refnode(app.builder, docname, entry.docname, entry.node_id, label)
-        for index, page in enumerate(pages[name]):
-            words += nodes.Text(", " if index else ": ")
-            title = nodes.Text(app.env.titles[page].astext())
-            words += make_refnode(app.builder, docname, page, "", title)
-        listed += nodes.list_item("", words)
-    return listed
+    for container in containers:
+        packages = {name.removeprefix("of-") for name in container["classes"]}
+        names = [name for name in pages if package_of(name) in packages]
+        listed = nodes.bullet_list()
+        for name in sorted(names, key=lambda name: name.rpartition(".")[2].casefold()):
+            listed += entry_of(app, docname, name, offered[name], pages.pop(name))
+        container[:] = [listed] if names else [nodes.paragraph(text="None.")]
+    if pages:
+        LOGGER.warning("used-in: no list has the packages of %s", ", ".join(sorted(pages)))
+
+
+def package_of(name: str) -> str:
+    """The package of a full name: bounds of paperlib.bounds.audit_one_run."""
+    return name.split(".")[1]
+
+
+def entry_of(
+    app: Sphinx, docname: str, name: str, entry: ObjectEntry, pages: list[str]
+) -> nodes.list_item:
+    """A name that the reference documents, by its last part, and its pages, with links from
+    ``docname``.
+    """
+    label = nodes.literal(text=name.split(".")[-1])
+    words = nodes.paragraph()
+    words += make_refnode(app.builder, docname, entry.docname, entry.node_id, label)
+    for index, page in enumerate(pages):
+        words += nodes.Text(", " if index else ": ")
+        title = nodes.Text(app.env.titles[page].astext())
+        words += make_refnode(app.builder, docname, page, "", title)
+    return nodes.list_item("", words)
 
 
 def pages_by_name(app: Sphinx, offered: Iterable[str]) -> dict[str, list[str]]:
