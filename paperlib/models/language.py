@@ -158,7 +158,7 @@ def _check_shape(name: str | Path, revision: str | None) -> None:
     """
     config = _config(name, revision)
     parameters = _count(name, config)
-    check_stored(parameters, _shaped_by(name))
+    check_stored(parameters, _holder_of_config(name))
     width = getattr(config.get_text_config(), "hidden_size", None)
     if isinstance(width, int):
         check_rank(Path(name), width)
@@ -176,30 +176,34 @@ def parameter_count(name: str | Path) -> int:
 
 def _count(name: str | Path, config: Any) -> int:
     """Number of parameters of the model that a config describes."""
-    with _failures_in_one_line(_shaped_by(name)):
+    with _failures_in_one_line(_holder_of_config(name)):
         return int(without_weights(config, _where(name)).num_parameters())
 
 
 def _where(name: str | Path) -> str:
     """What begins a message on the config.json of a model."""
-    return f"name: in {_shaped_by(name)}"
+    return f"name: in {_holder_of_config(name)}"
 
 
-def _shaped_by(name: str | Path) -> Path:
-    """The folder, or name on the hub, that has the config.json: that of an adapter's base."""
+def _holder_of_config(name: str | Path) -> Path:
+    """The folder, or name on the hub, that has the config.json of the model: for a LoRA adapter
+    that of its base, for any other model ``name`` itself.
+    """
     return base_of_adapter(Path(name)) or Path(name)
 
 
 def model_stamp(name: str | Path) -> dict[str, Any]:
     """What identifies a model in a cache, as values of JSON by name: its config, and its commit on
-    the hub (None elsewhere) or name, size and time of change of each file of a folder.
+    the hub (None elsewhere) or name, size and time of change of each file of its folder and, for a
+    LoRA adapter, of its base's folder.
 
     Raises:
         ValueError: A config that is missing or damaged.
     """
     config = _config(name)
     stamps: list[list[Any]] = []
-    for folder in dict.fromkeys((Path(name), _shaped_by(name))):
+    # Both folders of an adapter; the one folder of any other model, once.
+    for folder in dict.fromkeys((Path(name), _holder_of_config(name))):
         for path in sorted(folder.iterdir()) if folder.is_dir() else []:
             if path.is_file():
                 stamps.append([path.name, path.stat().st_size, path.stat().st_mtime_ns])
@@ -214,7 +218,7 @@ def _config(name: str | Path, revision: str | None = None) -> Any:
         ValueError: In one line, what is missing or damaged.
     """
     check_model_folder(name)
-    source = str(_shaped_by(name))
+    source = str(_holder_of_config(name))
     pinned = _pin(source, None if source != str(name) else revision)
     with config_faults(_where(name)), _failures_in_one_line(source, revision):
         content, _ = transformers.PreTrainedConfig.get_config_dict(source, **pinned)
