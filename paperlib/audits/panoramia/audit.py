@@ -234,16 +234,21 @@ class PanoramiaAudit:
         )
 
     def _limit(self) -> tuple[float | None, float]:
-        """What a limit judges of the audit with generated non-members, and its ceiling, nats: the
-        bound, else the measurement; None where the attack is weaker than the baseline.
+        """The number of the audit with generated non-members that the user's limit is compared
+        with, and the most that it could have been, both in nats.
+
+        The number is the lower bound on epsilon, or without one the measurement epsilon~; None
+        where that is too low to say anything, as a null target shows.
         """
         result, null = self.result, self.null
         c = result.c_lb if result.known_c is None else result.known_c
         ceiling = max(0.0, result.ceiling - c)
         if result.epsilon is not None:
             return result.epsilon, ceiling
-        # Where the attack is weaker than the baseline, a small measurement means nothing.
-        if null is not None and not null.passes and null.mean < -LIMIT:
+        # The attack sees more than the baseline, so it should do as well on a null target, which
+        # gives 0 then. A mean below -LIMIT, with which the null does not pass, shows an attack that
+        # is weaker than the baseline: the measurement of the user's target is too low as well.
+        if null is not None and null.mean < -LIMIT:
             return None, ceiling
         return result.epsilon_tilde, ceiling
 
@@ -318,11 +323,16 @@ def audit_model(
 
     Args:
         target: Function from a batch to losses.
+        data: The members, the generated points and, where they are there, real non-members.
         train_again: Function from a batch and, after it, a seed to a function like ``target``,
             which trains the same model in the same way. It is called twice per fold in the place of
-            ``data.train`` and, unless c is known, once for a null target, which is audited beside
-            yours.
-        known_c, search, delta, gamma, confidence: As for `audit_panoramia`.
+            ``data.train`` and, unless c is known, as often as there are folds for a null target,
+            which is audited beside yours: its models never learned the example they are asked
+            about, so that it should give 0.
+        known_c: How far, in nats, the generator is from the members' distribution at most, if that
+            is known; 0 for one that draws from it. None measures it by the baseline, which does
+            not ask the target.
+        search, delta, gamma, confidence: As for `audit_panoramia`.
         repetitions: Games with different splits, 1 or more (2 for a null); the first makes the
             claim. None plays 10 with ``train_again``, else 3.
         restarts: Trainings of the best attack, 1 or more, of which validation data choose one.
@@ -334,7 +344,9 @@ def audit_model(
     """
     if train_again is not None:
         data = replace(data, train=train_again)
-    if known_c is not None:  # the baseline's helpers do not matter, so more members may be judged
+    if known_c is not None:
+        # No baseline measures c then, so its helpers need not learn many members: unless the user
+        # says how many are judged, these are the largest share.
         data = replace(data, judged=data.judged or MOST)
     config = AuditConfig(
         **_sizes(data),
@@ -348,6 +360,8 @@ def audit_model(
     pools = data.pools(target, null=train_again is not None and known_c is None, seed=seed)
     judged = audit_pools(pools, config, audits=["panoramia"]).judged
     if pools.nonmembers is not None:
+        # RM;RN, the same attack on real non-members, and O(1), the target's loss on them. Neither
+        # has a baseline, so there is nothing that a null target would check.
         judged += audit_pools(pools, config, targets=[YOURS.name], audits=["rm_rn", "o1"]).judged
     options: dict[str, Any] = {"known_c": known_c, "delta": delta, "gamma": gamma}
     audits = TargetAudits(judged, config, options)
