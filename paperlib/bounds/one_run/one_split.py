@@ -72,12 +72,15 @@ def _p_value_of_all(sizes: Sequence[tuple[int, int]]) -> float:
 
 
 def share_stretches(first: Flags, second: Flags) -> bool:
-    """Whether two runs have most stretches of sides in common, at least 20 and half of those of
-    the run with fewer: as one run has from which rows were lost, in whatever unit its scores are.
+    """Whether two runs are likely one run, from one of which rows were lost: their examples
+    change sides in the same way over most stretches of neighbours in rank.
+
+    These are 20 stretches or more, and at least half of those of the run with fewer. Ranks are
+    the same in whatever unit scores are.
 
     Args:
-        first, second: Of each run, in the order of its scores, whether the side changes from one
-            example to the next, shape (m - 1,).
+        first, second: Of each run, in the order of its scores, whether the side (member or not)
+            changes from one example to the next, shape (m - 1,); their lengths may differ.
     """
     stretches = [_stretches(changes) for changes in (first, second)]
     fewest = min(map(len, stretches))
@@ -86,9 +89,12 @@ def share_stretches(first: Flags, second: Flags) -> bool:
 
 
 def _stretches(changes: Flags) -> set[int]:
-    """Stretches of forty changes or none, as numbers, without those of few changes."""
+    """The different stretches of 40 neighbouring flags, without those of few changes: each as the
+    whole number of 40 bits of which bit i is its flag i.
+    """
     if changes.size < _STRETCH:
         return set()
     windows = np.lib.stride_tricks.sliding_window_view(changes, _STRETCH)
     lively = windows[windows.sum(axis=1) >= _CHANGES]
-    return set((lively @ (1 << np.arange(_STRETCH, dtype=np.int64))).tolist())
+    bit_values = 1 << np.arange(_STRETCH, dtype=np.int64)
+    return set((lively @ bit_values).tolist())

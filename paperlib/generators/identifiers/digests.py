@@ -23,6 +23,9 @@ _UUID_VERSIONS = "3457"
 _TICKS = (0x1B3CCF0 << 32, 0x20A0000 << 32)  # 100 ns from 1582 to the years 1993 and about 2050
 _MILLISECONDS = (725_846_400_000, 2_524_608_000_000)  # 1993 to 2050
 _LEVEL = 1e-4  # chance of one reason for a value drawn uniformly, at most
+# Digits, from which on a value that repeats a block counts. In hexadecimal digits at most
+# 2 * 16 ** (-12 / 2) = 1.2e-7 of all values repeat one, far below `_LEVEL`.
+_FEWEST_OF_BLOCKS = 12
 _STRINGS = (
     "",
     "\n",
@@ -96,7 +99,7 @@ def _is_readable(digits: str) -> bool:
     if len(digits) < 32 or len(digits) % 2 == 1:
         return False
     readable = bytes.fromhex(digits).translate(None, _UNREADABLE)
-    return len(readable) > _most(len(digits) // 2, 95 / 256, 1)
+    return len(readable) > _most_by_chance(len(digits) // 2, 95 / 256, tests=1)
 
 
 def repeats(digits: str, base: int) -> bool:
@@ -104,20 +107,24 @@ def repeats(digits: str, base: int) -> bool:
     is more frequent than `_LEVEL` allows for digits drawn uniformly.
     """
     size = len(digits)
-    # A block that fills the value twice: 2 * base ** (-size / 2) of all values at most.
-    if size >= 12 and any(digits.startswith(digits[start:]) for start in range(1, size // 2 + 1)):
+    # A block that fills the value twice: 2 * base ** (-size / 2) of all values at most. The value
+    # without its first block then begins like the whole.
+    repeats_block = any(digits.startswith(digits[start:]) for start in range(1, size // 2 + 1))
+    if size >= _FEWEST_OF_BLOCKS and repeats_block:
         return True
     numbers = [int(digit, base) for digit in digits]
     for lag in (1, 2):
         steps = [(b - a) % base for a, b in zip(numbers, numbers[lag:], strict=False)]
-        # Of drawn digits each step has the chance 1 / base; there are base of them at two lags.
-        if max(Counter(steps).values()) > _most(len(steps), 1 / base, 2 * base):
+        # Each step has the chance 1 / base among drawn digits. It is tested for each of the
+        # base steps at both lags, and these 2 * base tests share the level (a union bound).
+        most = _most_by_chance(len(steps), 1 / base, tests=2 * base)
+        if max(Counter(steps).values()) > most:
             return True
     return False
 
 
 @cache
-def _most(trials: int, chance: float, tests: int) -> int:
+def _most_by_chance(trials: int, chance: float, tests: int) -> int:
     """The number of successes that ``trials`` independent trials, each of this ``chance``, exceed
     with probability `_LEVEL` / ``tests`` at most, so that all ``tests`` together keep the level.
     """
