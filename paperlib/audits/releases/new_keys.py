@@ -33,7 +33,7 @@ def check_not_keys_alone(release: pd.DataFrame, pool: pd.DataFrame, keys: list[A
     # Where each column may be a key, `new_keys` names none: all are, unless one is tied to its
     # rows, but for those that do not fill their range evenly.
     if not keys and all(_may_be_new(release[name], pool[name]) for name in release):
-        if _are_tied(release, pool):
+        if _is_tied_to_rows(release, pool):
             return
         keys = left
         left = [name for name in release if not _are_even(release[name], pool[name])]
@@ -47,15 +47,20 @@ def check_not_keys_alone(release: pd.DataFrame, pool: pd.DataFrame, keys: list[A
     )
 
 
-def _are_tied(release: pd.DataFrame, pool: pd.DataFrame) -> bool:
-    """Whether the values of some column belong to their rows, by all other columns; all columns of
-    both tables are such as never repeat. False of a single column.
+def _is_tied_to_rows(release: pd.DataFrame, pool: pd.DataFrame) -> bool:
+    """Whether the values of some column follow the other columns of their rows, so that it is no
+    column of keys: rows of one value are nearer to each other in all other columns, or rows that
+    are nearest there have closer values, than chance explains.
+
+    Args:
+        release, pool: Tables with the same columns, in each of which hardly a value repeats. A
+            single column, with no other to be tied to, is not tied.
     """
     if release.shape[1] < 2:
         return False
     for name in release:
-        against = _against(release.drop(columns=name), pool.drop(columns=name))
-        if _is_of_its_row(release[name], pool[name], against):
+        distances = _row_distances(release.drop(columns=name), pool.drop(columns=name))
+        if _values_follow_other_columns(release[name], pool[name], distances):
             return True
     return False
 
@@ -81,12 +86,14 @@ def _listed(names: list[Any]) -> str:
     return f"{listed}, ..." if len(names) > 5 else listed
 
 
-class _Others(NamedTuple):
-    """How far rows of the release are from those of the pool, in columns that may be no keys."""
+class _RowDistances(NamedTuple):
+    """How far rows of the release are from those of the pool, in the columns other than the one
+    that is asked about.
+    """
 
     rows: IntArray  # numbers of some rows of the release, (n,)
     pool: IntArray  # numbers of all rows of the pool, in random order, (m,)
-    distances: NDArray[Any]  # of the former from the latter, (n, m)
+    values: NDArray[Any]  # of the former from the latter, (n, m)
 
 
 def new_keys(release: pd.DataFrame, pool: pd.DataFrame) -> list[Any]:
@@ -107,8 +114,12 @@ def new_keys(release: pd.DataFrame, pool: pd.DataFrame) -> list[Any]:
     others = [name for name in release if name not in unique]
     if not unique or not others:
         return []
-    against = _against(release[others], pool[others])
-    return [name for name in unique if not _is_of_its_row(release[name], pool[name], against)]
+    distances = _row_distances(release[others], pool[others])
+    return [
+        name
+        for name in unique
+        if not _values_follow_other_columns(release[name], pool[name], distances)
+    ]
 
 
 def _may_be_new(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
@@ -165,19 +176,26 @@ def _never_repeats(released: "pd.Series[Any]", records: "pd.Series[Any]") -> boo
     return repeats <= most
 
 
-def _is_of_its_row(released: "pd.Series[Any]", records: "pd.Series[Any]", against: _Others) -> bool:
-    """Whether the values of a column that never repeats belong to their rows: by rows that share a
-    value, or, of numbers and times, by rows that are nearest in the other columns (``against``).
+def _values_follow_other_columns(
+    released: "pd.Series[Any]", records: "pd.Series[Any]", distances: _RowDistances
+) -> bool:
+    """Whether the values of a column that never repeats follow the other columns of their rows: a
+    released row and the record of the same value are nearer than others are, or, of numbers and
+    times, a released row's value is close to that of its nearest record.
+
+    Args:
+        released, records: The column in the release and in the pool.
+        distances: Between rows of both, in the other columns.
     """
-    if _shared_values_are_alike(released, records, against):
+    if _shared_values_are_alike(released, records, distances):
         return True
     if released.dtype.kind not in "iufM":
         return False
-    nearest = against.pool[against.distances.argmin(axis=1)]
-    return _is_informed(released.iloc[against.rows], records.iloc[nearest])
+    nearest = distances.pool[distances.values.argmin(axis=1)]
+    return _are_closer_than_chance(released.iloc[distances.rows], records.iloc[nearest])
 
 
-def _against(release: pd.DataFrame, pool: pd.DataFrame) -> _Others:
+def _row_distances(release: pd.DataFrame, pool: pd.DataFrame) -> _RowDistances:
     """The distances of rows spread over the release, fewer than 1,000, to all rows of the pool, in
     all columns of these tables, which are the same.
     """
@@ -185,21 +203,21 @@ def _against(release: pd.DataFrame, pool: pd.DataFrame) -> _Others:
     shuffled = pool.sample(frac=1, random_state=0)
     space = table_space(release, shuffled)
     rows = np.arange(0, len(release), max(1, len(release) // _ATTACKED))
-    distances = space.between(space.release[rows], space.pool)
-    return _Others(rows, shuffled.index.to_numpy(), distances)
+    values = space.between(space.release[rows], space.pool)
+    return _RowDistances(rows=rows, pool=shuffled.index.to_numpy(), values=values)
 
 
 def _shared_values_are_alike(
-    released: "pd.Series[Any]", records: "pd.Series[Any]", against: _Others
+    released: "pd.Series[Any]", records: "pd.Series[Any]", distances: _RowDistances
 ) -> bool:
     """Whether a released row and a record with the same value are nearer to each other than two
     rows are by chance, on average or in too many cases.
     """
-    positions = _same_value(released.iloc[against.rows], records.iloc[against.pool])
+    positions = _same_value(released.iloc[distances.rows], records.iloc[distances.pool])
     rows = np.flatnonzero(positions >= 0)  # of the distances: those whose value a record has
     if not rows.size:
         return False
-    nearer = _nearer(against.distances[rows], positions[rows])
+    nearer = _nearer(distances.values[rows], positions[rows])
     # Of unrelated rows the share of nearer records is uniform on [0, 1], whose variance is 1 / 12:
     # that of the mean of n shares is 1 / (12 n).
     by_mean = float(norm.cdf((nearer.mean() - 0.5) * np.sqrt(12 * rows.size)))
@@ -226,7 +244,7 @@ def _nearer(distances: NDArray[Any], positions: IntArray) -> FloatArray:
     return (distances < to_its_record).mean(axis=1) + (distances == to_its_record).mean(axis=1) / 2
 
 
-def _is_informed(released: "pd.Series[Any]", nearest: "pd.Series[Any]") -> bool:
+def _are_closer_than_chance(released: "pd.Series[Any]", nearest: "pd.Series[Any]") -> bool:
     """Whether too many released values, shape (n,), lie closer to that of their row's ``nearest``
     record in the other columns, shape (n,), than they lie to those of other rows.
     """

@@ -160,8 +160,11 @@ def _note_of_key(name: object, released: "pd.Series[Any]", records: "pd.Series[A
 
 
 def _uncertain_keys(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
-    """Warnings, by name, that columns of text, left out as keys, may be none: their form is not
-    that of the records. Both tables hold these columns alone.
+    """Warnings, by column, that a column of text which was left out as a key may be no key, since
+    its released values are written in another form than the records'.
+
+    ``release`` and ``pool`` hold the columns that were left out, and no others; those of numbers
+    and times among them have no form, and get no warning.
     """
     warnings: dict[str, str] = {}
     for name in _names_of_text(release):
@@ -388,25 +391,53 @@ def check_copies(
     Returns:
         Warnings of rows that are equal, but not by chance; none with units.
     """
-    # Of two equal independent rows both are on one side about as often as not: repeated ones are
-    # not.
-    released = np.sort(space.keys[0])
     keys = space.keys[1]
-    for name, side in (("members", member), ("nonmembers", ~member)):
-        ordered = np.sort(keys[side])
-        # A few different rows, such as those of one column, agree by chance.
-        is_fine = np.unique(ordered).size > ordered.size / 2
-        if is_fine and np.array_equal(released, ordered):
-            raise ValueError(
-                f"release: it holds just the {name}; give the rows that were released, and if "
-                "these are they, each of them is given away"
-            )
+    _check_no_side(space.keys[0], keys, member)
     if units is not None:  # one of the equal rows of each unit
         rows = pd.DataFrame({"unit": units, "key": keys})
         is_first = ~rows.duplicated().to_numpy()
         keys, member = keys[is_first], member[is_first]
+    _check_pairs(keys, member)
+    if units is not None:
+        return ()
+    if space.is_table and equal_by_chance(space.pool):
+        # Rows of few words and rounded numbers are equal by chance; texts and images hardly are.
+        return ()
+    return tie_warnings(find_ties("rows", keys[member], keys[~member], ways="keep one row of each"))
+
+
+def _check_no_side(released: NDArray[Any], keys: NDArray[Any], member: Flags) -> None:
+    """Refuse (ValueError) a release whose rows are just those of one side, in any order.
+
+    Args:
+        released: A hash of each row of the release, shape (k,).
+        keys: The same of each row of the pool, shape (n,).
+        member: Whether each row of the pool is a member, shape (n,).
+    """
+    in_release = np.sort(released)
+    for name, side in (("members", member), ("nonmembers", ~member)):
+        on_side = np.sort(keys[side])
+        # Sides of a few different rows, such as those of one column, are equal by chance.
+        has_many_rows = np.unique(on_side).size > on_side.size / 2
+        if has_many_rows and np.array_equal(in_release, on_side):
+            raise ValueError(
+                f"release: it holds just the {name}; give the rows that were released, and if "
+                "these are they, each of them is given away"
+            )
+
+
+def _check_pairs(keys: NDArray[Any], member: Flags) -> None:
+    """Refuse (ValueError) pairs of equal rows of which one is a member and one is not more often
+    than coins for each row explain, by a binomial test at the level `_COPIES`.
+
+    Args:
+        keys: A hash of each row, shape (n,).
+        member: Whether each row is a member, shape (n,).
+    """
     _, group, times = np.unique(keys, return_inverse=True, return_counts=True)
     members = np.bincount(group, weights=member)  # among the equal rows of each group
+    # Equal rows with a coin each stand on one side about as often as on both. The same records
+    # given as members and as non-members stand on both.
     # Of two rows drawn without replacement one is a member with chance 2 m (n - m) / (n (n - 1)),
     # of n rows and m members. Groups of three and more equal rows are left out.
     pairs = int((times == 2).sum())
@@ -418,10 +449,6 @@ def check_copies(
             f"{pairs - across:,} pairs of equal rows on one side: they are members; leave them out "
             "of one side"
         )
-    if units is not None:
-        return ()
-    ties = find_ties("rows", keys[member], keys[~member], ways="keep one row of each")
-    return () if space.is_table and equal_by_chance(space.pool) else tie_warnings(ties)
 
 
 def check_one_draw(
