@@ -141,10 +141,11 @@ def _build_pools(config: ImageConfig, images: Images) -> Pools:
     }
     outputs, details = _target_answers(config, images, asked)
     targets = {target.audited: outputs[target.name] for target in config.targets}
+    # A generator that copies is nearer to its own training images than to other real ones.
     compared = copies(
-        _small(made.audit.x),
-        _small(images.parts["generator"].x),
-        _small(images.parts["nonmembers"].x),
+        generated=_small(made.audit.x),
+        trained_on=_small(images.parts["generator"].x),
+        held_out=_small(images.parts["nonmembers"].x),
     )
     examples = {kind: examples.x for kind, examples in asked.items()}
     return pools_of(examples, targets, helpers, pd.DataFrame(details), compared.warnings)

@@ -149,7 +149,7 @@ def _table_config(sizes: WorldSizes, seed: int) -> TabularConfig:
 
 
 def _table(sizes: WorldSizes, seed: int) -> _Experiment:
-    """The experiment on rows, which boosted trees attack."""
+    """The experiment on rows of a table, in which the attack is boosted trees."""
     config = _table_config(sizes, seed)
     rows = tabular_rows(config)
     used_data(config.dataset, rows.table.rows.to_csv(index=False).encode())
@@ -211,7 +211,9 @@ def _image_config(sizes: WorldSizes, seed: int) -> ImageConfig:
 
 
 def _image(sizes: WorldSizes, seed: int) -> _Experiment:
-    """The experiment on images, which a stack of an image network and losses attacks."""
+    """The experiment on images, in which the attack stacks one network on the images and one on
+    the losses.
+    """
     config = _image_config(sizes, seed)
     images = load_split(config)
     by_kind = {**images.parts, "generated": generated_images(config, images).audit}
@@ -260,9 +262,10 @@ def _text_config(sizes: WorldSizes, seed: int) -> TextConfig:
 
 
 def _text(sizes: WorldSizes, seed: int) -> _Experiment:
-    """The experiment on chunks of text, which an attack on losses by token attacks.
+    """The experiment on chunks of text, in which the attack learns from summaries of the losses of
+    each chunk's tokens.
 
-    Models learn for the target's last audited number of epochs.
+    Models of the helpers learn for ``sizes.epochs`` passes, after which the target is audited too.
     """
     config = _text_config(sizes, seed)
     bench = text_bench(config)
@@ -277,13 +280,17 @@ def _text(sizes: WorldSizes, seed: int) -> _Experiment:
         chunks = np.concatenate([bench.text["generator"].tokens, all_members[members]])
         return bench.trained_on(chunks, sizes.epochs, salt)
 
+    # A world has the thousand salts from 1000 * seed on. `matched_pools` gives those from 100 and
+    # from 200 on to the models of the folds, one to each, so that 900 is free.
+    real_helper_salt = 1000 * seed + 900
     return _Experiment(
         attack=LossSummaries(tokens=config.tokens),
-        # The seeds of the folds' models begin at 100 and at 200.
-        pools=_with_real_helper(bench, learn, 1000 * seed + 900),
+        pools=_with_real_helper(bench, learn, real_helper_salt),
         train=learn,
         depends_on=bench.key(config),
-        groups=bench.text["members"].document[: sizes.learned],  # documents are dealt as wholes
+        # Chunks of one document go into one fold. Only the first members are dealt to folds: the
+        # others are judged, and no helper learns them.
+        groups=bench.text["members"].document[: sizes.learned],
     )
 
 
