@@ -14,7 +14,7 @@ NullUse = Literal["none", "plain", "among clipped", "changes others", "has a gra
 or not, since it changes the gradients of other records or has a gradient itself.
 """
 
-_EXACT = 0.05  # of what is seen: a null that changes others by less cannot mislead on clipping
+_EXACT = 0.05  # of the change seen: a null that changes others by less cannot mislead on clipping
 _LEVEL = 1e-5  # of the test whether a null has a gradient; its error costs power and accuses nobody
 
 
@@ -22,22 +22,30 @@ _LEVEL = 1e-5  # of the test whether a null has a gradient; its error costs powe
 class Among:
     """A canary in place of record 0 of some data, and the gradients of this training."""
 
-    data: Any
-    canary: Any
-    seed: int
-    rows: FloatArray
+    data: Any  # what the user's loop trains on
+    canary: Any  # one of its records
+    seed: int  # of the training
+    rows: FloatArray  # gradient of each step, shape (steps, parameters)
 
 
 def null_rows(
     loop: Loop, null: Any, among: tuple[Among, Among], is_fault: bool, seen: float
 ) -> tuple[FloatArray | None, NullUse]:
-    """Gradients of the training with no record in place of record 0, shape (steps, parameters), by
-    means of a null, and how it was used; None where it cannot be.
+    """Gradients of the training with no record in place of record 0, shape (steps, parameters),
+    and how the null was used for it; None in their place where the null cannot stand for no record.
 
-    ``among`` are two trainings with a canary that have other records. A null stands for no record
-    if the canary in its place adds the same to both, up to a small share of ``seen``, the least
-    change of a step that holds a record. With ``is_fault``, also what ordinary records add depends
-    on others, so that the null cannot be judged by this.
+    It can if the canary in its place adds the same to two trainings of other records, and if the
+    steps of a training on nulls alone have no direction in common. A null that changes others is
+    tried among copies of the canary, which are clipped (`_among_clipped`).
+
+    Args:
+        loop: The user's training.
+        null: A record that is said to have no gradient.
+        among: Two trainings with a canary, on different other records.
+        is_fault: Whether ordinary records change each other's gradients too. Then the null cannot
+            be judged by what it changes: it is taken as it is, if its gradients are finite.
+        seen: The least change of a step that holds a record, a Euclidean norm: what the canary adds
+            is the same if it differs by a small share of this.
     """
     first, second = among
     rows = loop.read(with_record(first.data, null), first.seed)

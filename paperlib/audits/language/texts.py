@@ -462,8 +462,13 @@ def _together(result: AuditResult | None = None, refused: str = "") -> ScoreAudi
 def _check_coins(
     coins: Coins, names: list[str] | None, member: NDArray[np.bool_], copies: int
 ) -> None:
-    """Refuse (ValueError) coins of units or of other texts than these, copies that the coins say as
-    well, and a text that stands on the other side than its coin says.
+    """Refuse (ValueError) coins of units or of other texts than these, a number of copies where
+    the coins have one too, and a text that stands on the other side than its coin says.
+
+    Args:
+        names: Name of each text, shape (n,); None where texts have none.
+        member: Whether each text was given as a member, shape (n,).
+        copies: Times that each member was trained on in one pass, as the user says; 1 by default.
     """
     coins.check_alone("randomized", None)
     if names is None or coins.unit:

@@ -295,8 +295,10 @@ def base64_digest(
     """The kind of digests in base64 behind the name of the algorithm and a sign.
 
     Args:
+        name: Of the kind.
         sign: Between the name of the algorithm and the base64, such as "=".
         pattern: Regular expression of the kind, as `Kind` has it.
+        example: A digest of the kind.
         encode: From bytes to text.
         decode: From text to bytes; None for a text that ``encode`` never writes.
     """
@@ -313,8 +315,8 @@ def base64_digest(
         if reason:
             return Form(reason, False)
         # Of n random bytes, d are different with probability S(n, d) 256! / (256 - d)! / 256^n,
-        # S a Stirling number of the second kind: of 20, 10 or fewer with 4e-12, of more more
-        # seldom.
+        # S a Stirling number of the second kind: of 20 bytes 10 or fewer with 4e-12, and half or
+        # fewer of more bytes more seldom.
         if 2 * len(set(data)) <= len(data):
             return Form("few different bytes", False)
         return Form(algorithm, True)

@@ -79,11 +79,13 @@ def segwit_address(version: int, program: bytes) -> str:
 
 
 def segwit_program(address: str) -> tuple[int, bytes] | None:
-    """Version and witness program of a lower-case address, or None where it is not valid; a
-    ValueError for a letter that is not of `BECH32`.
+    """Version and witness program of a lower-case bech32 or bech32m address (BIP-173, BIP-350) that
+    begins with "bc1", or None where it is not valid; a ValueError for a letter that is not of
+    `BECH32`.
     """
     values = [BECH32.index(letter) for letter in address[3:]]  # behind "bc1"
     version = values[0]
+    # A valid address, its checksum included, leaves the constant of its version as remainder.
     if version not in _CONSTANT or _polymod([*_BC, *values]) != _CONSTANT[version]:
         return None
     program = bytes(_regroup(values[1:-6], 5, 8, pad=False))  # the last six are the checksum

@@ -143,16 +143,24 @@ MECHANISMS: dict[str, OwnCurve] = {
 
 
 def refuted_audits(name: str, examples: int, audits: int) -> Flags:
-    """Whether each of so many audits of a mechanism refutes its own curve, shape (audits,)."""
+    """Whether each of so many audits of a mechanism refutes its own curve, shape (audits,): whether
+    bets on its guesses, which start with a part of the allowed error, reach a stake of 1.
+
+    Args:
+        name: Of the mechanism, a key of `MECHANISMS`.
+        examples: Examples of each audit.
+        audits: Number of audits, each with coins and noise of its own.
+    """
     mechanism = MECHANISMS[name]
     limits = limits_of([mechanism.profile], examples, ERROR)
+    # Of each audit whether each guess is right; a guess may be left out, so some have fewer.
     right = np.zeros((audits, examples), dtype=bool)
     guesses = np.zeros(audits, dtype=np.int64)
     for number in range(audits):
         rng = np.random.default_rng([number, examples, *name.encode()])
         coins = rng.random(examples) < 0.5
         scores = MembershipScores.from_labels(mechanism.draw(rng, coins), coins)
-        is_right = right_guesses(scores, number)  # of each guess in turn
+        is_right = right_guesses(scores, number)  # of each guess in turn, shape (guesses,)
         guesses[number] = is_right.size
         right[number, : is_right.size] = is_right
     return highest_stake(right, limits, guesses) >= 1

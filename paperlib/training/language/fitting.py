@@ -164,6 +164,7 @@ def document_losses(model: Any, tokens: Tensor) -> Tensor:
     following = torch.cat([tokens[:, 1:], tokens.new_full((len(tokens), 1), _NO_TOKEN)], dim=1)
     inputs = {"input_ids": tokens.clamp(min=0), "attention_mask": present.long()}
     logits = model(**inputs, use_cache=False).logits
+    # The loss is 0 at places that no token follows.
     losses = cross_entropy(logits.flatten(0, 1).float(), following.flatten(), reduction="none")
     return losses.view_as(tokens).sum(1) / present[:, 1:].sum(1)
 

@@ -17,8 +17,14 @@ def values_of_today(
     """Recorded samples by the terms of today's rule, for a record that was written by an earlier
     one.
 
-    A term that the record lacks is taken from the samples that hold it, or else not measured; one
-    that the rule has no more is left out.
+    A term is found under the name that it had (`_RENAMED`). One that the record lacks is computed
+    from recorded samples of other terms (`_DERIVED`), or else has no samples, {}: it was not
+    measured. A recorded term that the rule has no more is left out.
+
+    Args:
+        target: Name of the table or figure that the rule judges.
+        terms: Names of the terms of today's rule.
+        values: Recorded samples by the names of that time.
     """
     renamed = {_RENAMED.get((target, name), name): samples for name, samples in values.items()}
     today: dict[str, Samples] = {}
