@@ -412,7 +412,12 @@ def _check_sides_of_ties(name: str, sides: list[NDArray[Any]], ways: str) -> Non
 def _are_odd(values: NDArray[Any], times: IntArray, numbers: IntArray) -> bool:
     """Whether precise values stand twice more often than chance explains and none three times, or
     most stand alone and those that stand twice, three times, ... do not get fewer, as where rounded
-    values meet. ``values`` ascend; each stands so many ``times``.
+    values meet.
+
+    Args:
+        values: The different values, rising, shape (n,).
+        times: How often each of them stands, shape (n,).
+        numbers: How many values stand j times, at index j.
     """
     precise = _are_precise(values)
     pairs = precise & (times == 2)

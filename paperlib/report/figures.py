@@ -49,7 +49,8 @@ def show_figure(
 
     Args:
         figure: A figure, or a figure and its description, as the functions of `plots` give them.
-        name, caption: As for `show_table`.
+        name: Slug, unique within the notebook: lower-case words joined by hyphens.
+        caption: Caption in MyST Markdown.
         alt: Description, for readers who cannot see the figure; follows the figure's own. It may be
             left out only where ``figure`` brings its own.
         data: Numbers that the figure draws, kept as CSV and linked under it.

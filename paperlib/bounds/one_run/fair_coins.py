@@ -40,6 +40,7 @@ def fair_coin_p_value(members: int, nonmembers: int) -> float:
     1.0
     """
     n, larger = members + nonmembers, max(members, nonmembers)
+    # The incomplete beta function is the chance of ``larger`` heads or more of n coins.
     return min(1.0, 2.0 * float(betainc(larger, n - larger + 1, 0.5)))
 
 

@@ -156,7 +156,13 @@ def table_case(
 
 
 def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
-    """Half of the examples guessed, a number fixed in advance, at each bound's own worst burst."""
+    """The bounds with the sharp and with the published term of delta, and a twin that takes delta
+    as 0 and is wrong: half of the examples are guessed, a number fixed in advance, by the mechanism
+    on which each bound is wrong most often (`_count_case`).
+
+    ``config.m_delta`` is delta times the number of examples; `PUBLISHED` is the share of it that
+    the published term is tried at.
+    """
     m = config.examples
     guesses = m // 2
     audit = partial(

@@ -102,11 +102,12 @@ class TargetRule:
 
     def replaces_a_part(self, level: "Level") -> bool:
         """Whether evidence of this scale lacks a part that the claim is about: data, models or a
-        generator.
+        generator. A substitute does; so does a scale that is farther from the paper than the one
+        from which evidence decides.
         """
         if level == "substitute":
             return True
-        levels = get_args(Level)
+        levels = get_args(Level)  # the nearest to the paper first
         return bool(self.contradicted_at) and levels.index(level) > levels.index(
             self.contradicted_at
         )

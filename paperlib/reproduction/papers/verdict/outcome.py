@@ -239,8 +239,10 @@ def _across(contrasts: Sequence[str]) -> Reason:
 
 
 def _limits(rule: TargetRule, evidence: Mapping[str, Evidence]) -> tuple[Reason, ...]:
-    """That a verdict speaks of the models of its runs alone, where their repetitions are no
-    models.
+    """The reason that a verdict speaks only of the models that the runs trained, where what they
+    repeat is not the training of models, such as games about one model; else none.
+
+    ``evidence`` holds the runs by their name.
     """
     units = {run.unit for run in evidence.values()}
     if "game" in units or (rule.unit == "model" and units != {"model"}):

@@ -65,14 +65,14 @@ def numbers(
     rows: pd.DataFrame,
     shadows: Shadows | None = None,
 ) -> FloatArray:
-    """The loss of one model on rows, then the numbers of stronger attacks; lower means member in
-    all.
+    """The loss of one model on rows, nats, then the numbers of stronger attacks; lower means member
+    in all, so that scores of attacks, which are higher for members, are negated.
 
     Args:
         names: Keys of `STRONGER`, a column each. That of "lira_online" holds minus the log-odds,
             since its shadow models belong to one game.
         encoder: Of rows as features.
-        model: The model, among those that it was trained with.
+        model: The models that were trained together, and the number of the one that is asked.
         rows: The n rows.
         shadows: Shadow models, which the attacks of `OFFLINE` need.
 
@@ -95,9 +95,10 @@ def numbers(
             raise ValueError(f"shadows: {name} needs shadow models")
         elif name == "lira_offline":
             of_shadows = shadows.confidences(rows)
+            # Few shadows tell no variance of each row: all rows have one.
             few = len(of_shadows) < MANY
             columns.append(-lira_offline(confidence, of_shadows, fixed_variance=few))
-        else:
+        else:  # "rmia"
             columns.append(-_rmia(model, encoder, rows, shadows))
     return np.stack(columns, axis=1)
 
