@@ -216,10 +216,11 @@ def draw_rows(config: TabularConfig, made: pd.DataFrame | None = None) -> Tabula
     helper = made.iloc[after_members:after_helper].reset_index(drop=True)
     spare = made.iloc[after_helper:].reset_index(drop=True)
     coder = RowCoder.fit(table.rows)
+    # A generator that copies is nearer to its own training rows than to other real ones.
     compared = copies(
-        coder.numbers(generated),
-        coder.numbers(real["generator"]),
-        coder.numbers(real["nonmembers"]),
+        generated=coder.numbers(generated),
+        trained_on=coder.numbers(real["generator"]),
+        held_out=coder.numbers(real["nonmembers"]),
         seed=config.seed,
     )
     return TabularRows(real, generated, helper, spare, table, compared)
