@@ -326,8 +326,10 @@ def _extraction_columns(
     prefix_tokens, suffix_tokens = split
 
     def log_prob(i: int) -> float:
-        """Log p of the suffix of text ``i``, nats; NaN where the text has fewer tokens."""
-        carries_loss = encoded[i].loss
+        """Log p of the suffix of text ``i``, nats; NaN where the text has fewer tokens, or where
+        training learned from fewer of them in a row.
+        """
+        carries_loss = encoded[i].loss  # of each scored token; None: of all of a whole text
         if carries_loss is None:
             start = max(0, prefix_tokens - encoded[i].first)  # among the scored tokens
         elif all(carries_loss[:suffix_tokens]):
@@ -383,7 +385,9 @@ def _window_votes(rises: FloatArray) -> float:
 
 
 def _check_split(split: tuple[int, int], limit: int, contexts: Any) -> None:
-    """Refuse a split beside contexts, and one that does not fit ``limit`` tokens."""
+    """Refuse (ValueError) a split beside contexts, which are None where there are none, and one
+    that does not fit ``limit`` tokens. ``split`` holds the numbers of tokens of prefix and suffix.
+    """
     check_at_least(1, prefix_tokens=split[0], suffix_tokens=split[1])
     if contexts is not None:
         raise ValueError("split: takes the prefix from the text itself; leave contexts out")

@@ -50,13 +50,19 @@ def limits_of(profiles: list[Profile], total: int, error: float) -> Limits:
     The largest bet w at each log-odds e is as large as its share of the ``error``, in (0, 1), pays
     for: ``total * delta(e) * w`` is what the curve lets bets at e win beyond fair odds, on average.
     The stake starts with what all of them leave of the error.
+
+    Args:
+        profiles: Of each curve, from epsilons, nats, to the least delta at each.
+        total: Examples of the audit, or of all runs together.
+        error: Level of the test of each curve, in (0, 1).
     """
+    # All of shape (curves, log-odds).
     log_odds = np.array([_log_odds(profile, total) for profile in profiles])
     delta = np.array([profile(row) for profile, row in zip(profiles, log_odds, strict=True)])
     with np.errstate(divide="ignore"):
         largest = np.minimum(error * _SHARES / (total * delta), _LARGEST_BET)
     paid = total * (largest * delta).sum(axis=1)
-    return Limits(error, log_odds, largest, error - paid)
+    return Limits(error=error, log_odds=log_odds, largest=largest, start=error - paid)
 
 
 def _log_odds(profile: Profile, total: int) -> FloatArray:

@@ -268,8 +268,12 @@ class NoSpreadError(ValueError):
 
 
 def fit_normal(values: ArrayLike, *, name: str = "values") -> NormalFit:
-    """Fit one normal to finite values, shape (n,), and test the fit by a Kolmogorov-Smirnov
-    distance; a `NoSpreadError`, which is a ValueError, where all values are equal.
+    """Fit one normal to finite values, shape (n,), by their mean and standard deviation, and test
+    the fit by the Kolmogorov-Smirnov distance, with Lilliefors' P-value, as both are fitted.
+
+    Raises:
+        NoSpreadError: All values are equal; it is a ValueError, as is raised for fewer than two
+            values, and for one that is not finite.
     """
     sample = check_vector(name, values, minimum_size=2)
     mean, std = float(sample.mean()), float(sample.std())

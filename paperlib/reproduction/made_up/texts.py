@@ -92,7 +92,7 @@ def _write_wikitext(folder: Path, chain: "_Chain") -> None:
 
 
 def _write_subsets(path: Path, chain: "_Chain", subsets: Iterable[str], *, seed: int) -> None:
-    """Write 30 documents of each subset, which stands beside the text, as lines of JSON."""
+    """Write 30 documents of each subset as lines of JSON: text, source and the subset's name."""
     rows = (
         {"text": text, "source": "made up", "subset": subset}
         for subset in subsets

@@ -96,7 +96,9 @@ def wikitext(name: str, folder: str) -> list[str]:
 
 
 def articles(text: str) -> list[str]:
-    """Cut WikiText at its titles; an article keeps its title and its headings."""
+    """The articles of a file of WikiText, cut at their titles: each keeps its title and headings,
+    and lines before the first title are left out.
+    """
     documents: list[list[str]] = []
     for line in text.splitlines():
         if _TITLE.match(line):
