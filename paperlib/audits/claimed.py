@@ -55,11 +55,11 @@ def tested_curve(claimed: object, plan: "SealedPlan | None") -> ClaimedCurve | N
     """The curve that an audit tests, None for none.
 
     Args:
-        claimed: As for `claimed_curve`, or None.
+        claimed: The claim of the user, in one of the forms of `claimed_curve`; None for no claim.
         plan: The sealed plan that is followed, which may name a curve; None without one.
 
     Raises:
-        ValueError: As for `claimed_curve`, or another claim than planned.
+        ValueError: A claim of another form, with numbers out of range, or other than planned.
     """
     if plan is None:
         return None if claimed is None else claimed_curve(claimed)

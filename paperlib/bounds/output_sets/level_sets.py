@@ -408,6 +408,8 @@ def best_level(line: Line, penalty: float) -> float:
     """The level tau of 0 or more whose set maximises ``accuracy - sqrt(penalty / mass)``.
 
     Args:
+        line: The two densities on their cells. The set of a level has the mass of p + q where
+            |log p/q| reaches it, and as accuracy its share of right guesses.
         penalty: 2 ln(1 / beta) / m, the weight of the sampling error of m examples.
 
     Returns:
@@ -436,6 +438,7 @@ def best_level(line: Line, penalty: float) -> float:
         mass, right = line.measure(tau)
         return right / mass - 0.5 * math.sqrt(penalty / mass) - 1 / (1 + math.exp(-tau))
 
+    # The optimum lies between the levels of the nodes `_REACH` places before and behind the best.
     at_whole = best + _REACH >= ordered.size  # the bracket reaches down to guessing everywhere
     if at_whole and gain_of_less(0.0) <= 0:
         return 0.0

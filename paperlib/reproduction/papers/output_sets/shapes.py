@@ -188,6 +188,7 @@ def _best_pair(
     hits = right[low][:, None] + right[-1] - right[high][None, :]
     usable = (low[:, None] <= high[None, :]) & (total > 1e-12)
     mass_of_set = np.where(usable, total, 1.0)  # 1 where nothing may be divided by the total
+    # The sampling error of `objective_of`: sqrt(2 ln(1 / beta) / (m mass)), beta 1 - confidence.
     penalty = np.sqrt(2 * math.log(1 / (1 - confidence)) / (m * mass_of_set))
     value = np.where(usable, hits / mass_of_set - penalty, -np.inf)
     i, j = np.unravel_index(int(np.argmax(value)), value.shape)
