@@ -183,7 +183,13 @@ def _adaptive_bound(
         return ClaimTest(guesses, total, error).last_refuted(grid, profile_at) or 0.0
 
     ceiling = last_refuted(np.ones(total, dtype=bool))
-    return _ParameterBound(last_refuted(right), ceiling, int(right.sum()), right.size, tests=1)
+    return _ParameterBound(
+        parameter=last_refuted(right),
+        ceiling=ceiling,
+        correct=int(right.sum()),
+        guesses=right.size,
+        tests=1,
+    )
 
 
 def _bound_of_counts(
@@ -213,9 +219,9 @@ def _bound_of_counts(
     )
     strongest = int(np.argmax(bounds[:-1]))
     return _ParameterBound(
-        float(bounds[strongest]),
-        float(bounds[-1]),
-        int(path.correct[strongest]),
-        int(path.guesses[strongest]),
-        tests,
+        parameter=float(bounds[strongest]),
+        ceiling=float(bounds[-1]),
+        correct=int(path.correct[strongest]),
+        guesses=int(path.guesses[strongest]),
+        tests=tests,
     )

@@ -333,13 +333,24 @@ def _landscape(parameters: Parameters) -> Iterator[Stage]:
     )
     # Of models that differ in their epochs alone the longest is trained.
     longest = max(config.baseline_epochs)
-    stacks = [_Stack("without DP", config.seeds, longest, config.baseline_batch, private=False)]
+    stacks = [
+        _Stack(
+            name="without DP",
+            models=config.seeds,
+            epochs=longest,
+            batch=config.baseline_batch,
+            private=False,
+        )
+    ]
     strategies = len(config.epsilons) * len(config.clip_norms) * len(config.microbatches)
     for size in config.batch_sizes:
+        # Strategies beside the grid, each with its batch size in the third place.
         beside = sum(batch == size for _, _, batch, _, _ in config.further)
         models = config.seeds * (strategies + beside)
         name = f"DP, batches of {size}"
-        stacks.append(_Stack(name, models, config.private_epochs, size, private=True))
+        stacks.append(
+            _Stack(name=name, models=models, epochs=config.private_epochs, batch=size, private=True)
+        )
     for stack in stacks:
         yield Stage(
             target="epsilon_star_landscape",

@@ -32,7 +32,9 @@ def purchase_evidence(frame: pd.DataFrame, *, records: int) -> list[Evidence]:
             "DP below 1": {name: list(values) for name, values in _by_strategy(private, star)},
         }
         values = claimed | needed
-        evidence.append(Evidence("epsilon-star-figure-01", "model", values, reading=reading))
+        evidence.append(
+            Evidence(target="epsilon-star-figure-01", unit="model", values=values, reading=reading)
+        )
     return evidence
 
 
@@ -56,7 +58,7 @@ def adult_evidence(frame: pd.DataFrame, *, network: str) -> Evidence:
         "rises with epochs": _difference(base, base.columns.max(), base.columns.min()),
         "below the training epsilon": room,
     }
-    return Evidence("epsilon-star-figure-02", "model", values, reading=network)
+    return Evidence(target="epsilon-star-figure-02", unit="model", values=values, reading=network)
 
 
 def _by_strategy(frame: pd.DataFrame, star: str) -> Iterator[tuple[str, pd.Series]]:
@@ -92,7 +94,9 @@ def curves_evidence(errors: Mapping[str, RatioErrors]) -> Evidence:
         # ratios are missing in still smaller samples alone. Of 200 draws of 1,000 losses each
         # none is left out.
         samples[_RATIOS[term]] = excess[np.isfinite(excess)].tolist()
-    return Evidence("epsilon-star-figure-03", "draw", {"noise at the ends": samples})
+    return Evidence(
+        target="epsilon-star-figure-03", unit="draw", values={"noise at the ends": samples}
+    )
 
 
 def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
@@ -125,8 +129,8 @@ def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
     fourth = {"parametric nearer 0": nearer, "shrinks": steps}
     fifth = {"empirical undershoots": undershoot, "parametric nearer": closer}
     return [
-        Evidence("epsilon-star-figure-04", "draw", fourth),
-        Evidence("epsilon-star-figure-05", "draw", fifth),
+        Evidence(target="epsilon-star-figure-04", unit="draw", values=fourth),
+        Evidence(target="epsilon-star-figure-05", unit="draw", values=fifth),
     ]
 
 
@@ -150,4 +154,4 @@ def fit_evidence(p_values: pd.DataFrame) -> Evidence:
         "mostly above 0.05": {name: list(shares) for name, shares in by_training.items()},
         "more with DP": {name: list(shares - plain) for name, shares in private.items()},
     }
-    return Evidence("epsilon-star-figure-06", "model", values)
+    return Evidence(target="epsilon-star-figure-06", unit="model", values=values)

@@ -66,21 +66,25 @@ def benchmark_evidence(
             "enough identifiers": Estimate(fewest),
         }
         number = PAPER_TABLES["auc"][model]
-        evidence.append(Evidence(f"nid-table-{number:02d}", "identifiers", values))
+        evidence.append(
+            Evidence(target=f"nid-table-{number:02d}", unit="identifiers", values=values)
+        )
     sizes = table.groupby("model")["parameters"].max()
     pair = {
         "smaller leaks less": of(DIFFERENCE, "trained"),
         "sizes apart": Estimate(float(sizes["large"] / sizes["small"])),
     }
-    evidence.append(Evidence("nid-table-05", "identifiers", pair))
+    evidence.append(Evidence(target="nid-table-05", unit="identifiers", values=pair))
     near = {"trained near 50": _less(of("one pass", once), half)}
-    evidence.append(Evidence("nid-table-03", "identifiers", near))
+    evidence.append(Evidence(target="nid-table-03", unit="identifiers", values=near))
     for model, number in PAPER_TABLES["tpr"].items():
         values = {
             "trained near 1 %": of(model, once if model == "one pass" else "trained", metric="tpr"),
             "held out near 1 %": of(model, "held out", metric="tpr"),
         }
-        evidence.append(Evidence(f"nid-table-{number:02d}", "identifiers", values))
+        evidence.append(
+            Evidence(target=f"nid-table-{number:02d}", unit="identifiers", values=values)
+        )
     return {on_target.target: on_target for on_target in evidence}
 
 
@@ -112,7 +116,7 @@ def census_evidence(at_hand: Collection[str], identifiers: pd.DataFrame | None) 
     }
     if identifiers is not None and was_read:
         values["kinds ranked alike"] = _rank_agreement(after_filters(identifiers), subsets)
-    return Evidence("nid-table-02", "documents", values)
+    return Evidence(target="nid-table-02", unit="documents", values=values)
 
 
 def _rank_agreement(filtered: pd.DataFrame, subsets: Collection[str]) -> Sample:
@@ -167,7 +171,10 @@ def inference_evidence(
         "p falls": {str(name): Estimate(float(fall)) for name, fall in falls.items()},
         "null uniform": Estimate(float(kstest(nulls, "uniform").pvalue)) if enough else [],
     }
-    return [Evidence("nid-table-10", "set", table), Evidence("nid-figure-03", "set", figure)]
+    return [
+        Evidence(target="nid-table-10", unit="set", values=table),
+        Evidence(target="nid-figure-03", unit="set", values=figure),
+    ]
 
 
 def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Evidence]:
@@ -193,8 +200,8 @@ def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Eviden
         best["fewest"] = (middle - numbers.iloc[0]).dropna().tolist()
         best["most"] = (middle - numbers.iloc[-1]).dropna().tolist()
     return [
-        Evidence("nid-figure-02", "model", figure),
-        Evidence("nid-figure-05", "model", {"middle best": best}),
+        Evidence(target="nid-figure-02", unit="model", values=figure),
+        Evidence(target="nid-figure-05", unit="model", values={"middle best": best}),
     ]
 
 
@@ -226,4 +233,4 @@ def randomized_response_evidence(curves: pd.DataFrame, *, confidence: float) -> 
         distances[f"epsilon {epsilon:g}, c = {c}"] = Estimate(100 * abs(1 - mean / epsilon))
     excess_of_errors = Estimate(float(printed["error_rate"].max()) - (1 - confidence))
     values = {"bound close": distances, "bound valid": excess_of_errors}
-    return Evidence("nid-figure-04", "exact", values)
+    return Evidence(target="nid-figure-04", unit="exact", values=values)

@@ -49,9 +49,19 @@ def shapes_evidence(table: pd.DataFrame, draws: int) -> list[Evidence]:
     covered = "leaves the centre out" if mixtures["centre_missed"].all() else "covers the centre"
     note = f"With known densities, the best top/bottom set {covered}: {' and '.join(worth)} nats."
     return [
-        Evidence("output-sets-figure-01", "exact", first, note),
-        Evidence("output-sets-figure-04", "exact", fourth, _whole(table, "figure04")),
-        Evidence("output-sets-figure-05", "exact", fifth, _whole(table, "figure05")),
+        Evidence(target="output-sets-figure-01", unit="exact", values=first, note=note),
+        Evidence(
+            target="output-sets-figure-04",
+            unit="exact",
+            values=fourth,
+            note=_whole(table, "figure04"),
+        ),
+        Evidence(
+            target="output-sets-figure-05",
+            unit="exact",
+            values=fifth,
+            note=_whole(table, "figure05"),
+        ),
     ]
 
 
@@ -81,9 +91,9 @@ def gain_evidence(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame) -> list[
     """
     return [
         Evidence(
-            "output-sets-figure-02",
-            "draw",
-            {
+            target="output-sets-figure-02",
+            unit="draw",
+            values={
                 "optimal highest": _gains_by_setting(over_epsilon, over_sizes, method),
                 "gain largest at small m": _falls_by_mechanism(over_sizes, method),
                 "significant at large m": _gaussian_gains(over_sizes, method),
@@ -172,7 +182,7 @@ def delta_evidence(frame: pd.DataFrame) -> Evidence:
             room = trials["exact_epsilon"] - trials["epsilon"]
             below[f"{name}, delta {delta:g}"] = room.tolist()
     values = {"falls with delta": falls, "no step rises": steps, "below theory": below}
-    return Evidence("output-sets-figure-06", "draw", values)
+    return Evidence(target="output-sets-figure-06", unit="draw", values=values)
 
 
 def dpsgd_evidence(bounds: pd.DataFrame, readings: pd.DataFrame | None = None) -> list[Evidence]:
@@ -220,7 +230,7 @@ def _dpsgd_in_reading(bounds: pd.DataFrame, method: str, reading: str) -> Eviden
         "gain largest with few canaries": falls,
         "something found": largest.tolist(),
     }
-    return Evidence("output-sets-figure-03", "model", values, reading=reading)
+    return Evidence(target="output-sets-figure-03", unit="model", values=values, reading=reading)
 
 
 AUDITS = ("exact_test", "proposition", "whole_search", "adaptive_order")

@@ -415,7 +415,7 @@ def _table_ten_evidence(results: DpResults) -> Evidence:
         "gaps apart": Estimate(gap_difference, float(np.hypot(*pair["gap_error"]))),
         "something leaks": larger.tolist(),
     }
-    return Evidence("panoramia-table-10", "game", values)
+    return Evidence(target="panoramia-table-10", unit="game", values=values)
 
 
 def _figure_five_evidence(results: DpResults) -> Evidence:
@@ -431,7 +431,7 @@ def _figure_five_evidence(results: DpResults) -> Evidence:
         "most without DP": differences_by_game(plain, private[-1]),
         **_needed(results, 0),
     }
-    return Evidence("panoramia-figure-05", "game", values)
+    return Evidence(target="panoramia-figure-05", unit="game", values=values)
 
 
 def _by_epsilon_evidence(results: DpResults, number: int) -> Evidence:
@@ -450,7 +450,7 @@ def _by_epsilon_evidence(results: DpResults, number: int) -> Evidence:
         "most without DP": differences_by_game(eps[plain], eps[largest]),
         **_needed(results, number),
     }
-    return Evidence(f"panoramia-table-0{7 + number}", "game", values)
+    return Evidence(target=f"panoramia-table-0{7 + number}", unit="game", values=values)
 
 
 def _needed(results: DpResults, number: int) -> dict[str, Estimate | dict[str, list[float]]]:
@@ -537,4 +537,6 @@ def table_eleven_evidence(ranges: pd.DataFrame) -> Evidence:
         label.format_map(row): Estimate(distance)
         for row, distance in zip(ranges.to_dict("records"), worst.tolist(), strict=True)
     }
-    return Evidence("panoramia-table-11", "exact", {"printed values follow": values})
+    return Evidence(
+        target="panoramia-table-11", unit="exact", values={"printed values follow": values}
+    )

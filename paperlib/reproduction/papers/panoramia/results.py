@@ -247,7 +247,7 @@ def table_three_evidence(
         "RM;RN below O(1)": below_o1,
         "null": null_samples(audits, nulls),
     }
-    return Evidence("panoramia-table-03", "game", values)
+    return Evidence(target="panoramia-table-03", unit="game", values=values)
 
 
 def helper_table(target: str, games: pd.DataFrame, real: str) -> Evidence:
@@ -266,7 +266,7 @@ def helper_table(target: str, games: pd.DataFrame, real: str) -> Evidence:
         "real over none": differences_by_game(c_lb[real], c_lb["none"]),
         "generated over real": differences_by_game(c_lb["synthetic"], c_lb[real]),
     }
-    return Evidence(target, "game", values)
+    return Evidence(target=target, unit="game", values=values)
 
 
 def figure_six(
@@ -291,7 +291,7 @@ def figure_six(
         "passes O(1)": differences_by_game(all_judged, _over_size(results.with_o1, o1_games, most)),
         "null": null_samples(audits, nulls),
     }
-    return Evidence("panoramia-figure-06", "game", values)
+    return Evidence(target="panoramia-figure-06", unit="game", values=values)
 
 
 def _over_size(audits: TargetAudits, games: tuple[TargetScores, ...], size: int) -> pd.Series:
@@ -316,7 +316,9 @@ def figure_ten(audits: TargetAudits, target: str) -> Evidence:
         ahead.append(attack - baseline)
         baselines.append(baseline)
     return Evidence(
-        "panoramia-figure-10", "game", {"members first": ahead, "room above": baselines}
+        target="panoramia-figure-10",
+        unit="game",
+        values={"members first": ahead, "room above": baselines},
     )
 
 

@@ -294,7 +294,13 @@ def _pooled(
             [by_key[name, label] for by_key in samples if (name, label) in by_key]
         )
     notes = dict.fromkeys(run.note for run in runs if run.note)
-    return Evidence(runs[0].target, unit, values, " ".join(notes), runs[0].reading)
+    return Evidence(
+        target=runs[0].target,
+        unit=unit,
+        values=values,
+        note=" ".join(notes),
+        reading=runs[0].reading,
+    )
 
 
 def _means(samples: Sequence[Sample]) -> Sample:

@@ -353,7 +353,9 @@ def evidence(
         _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
         *figures_three_and_four(results, last, nulls),
         shared.figure_six(larger or results, last, nulls),
-        Evidence("panoramia-figure-07", "model", {}, _QUALITY.format_map(quality)),
+        Evidence(
+            target="panoramia-figure-07", unit="model", values={}, note=_QUALITY.format_map(quality)
+        ),
         shared.figure_ten(results.decisive, last),
         _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
         _figure_thirteen_evidence(results, names),
@@ -378,7 +380,7 @@ def _table_one_evidence(
         "overfitted": [train.iloc[-1]],
         "clean labels": Estimate(label_noise),
     }
-    return Evidence("panoramia-table-01", "model", values)
+    return Evidence(target="panoramia-table-01", unit="model", values=values)
 
 
 def _figure_thirteen_evidence(results: shared.PanoramiaResults, names: Sequence[str]) -> Evidence:
@@ -388,7 +390,7 @@ def _figure_thirteen_evidence(results: shared.PanoramiaResults, names: Sequence[
         for losses in shared.loss_groups(results.pools, names, KINDS).values()
     ]
     growth = [distances[-1] - distances[0]] if len(names) > 1 else []
-    return Evidence("panoramia-figure-13", "model", {"losses separate": growth})
+    return Evidence(target="panoramia-figure-13", unit="model", values={"losses separate": growth})
 
 
 def printed_on(dataset: str, evidence_of_run: Sequence[Evidence]) -> list[Evidence]:
@@ -433,7 +435,7 @@ def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Eviden
     if target == "panoramia-figure-02":
         values["flattens"] = flattens
     values["enough training"] = Estimate(float(bounds.columns.max()))
-    return Evidence(target, "game", values)
+    return Evidence(target=target, unit="game", values=values)
 
 
 def figures_three_and_four(
@@ -454,7 +456,7 @@ def figures_three_and_four(
         )
         baseline[f"recall {recall:g}"] = precision["baseline"].tolist()
     three = {"attack more precise": ahead, "room above": baseline}
-    yield Evidence("panoramia-figure-03", "game", three)
+    yield Evidence(target="panoramia-figure-03", unit="game", values=three)
     attack = curves[curves["test"] == "mia"].reset_index(drop=True)
     best = attack.loc[attack.groupby("seed")["bound"].idxmax()].set_index("seed")
     low = (best["recall"] <= LOW_RECALL) & (best["bound"] > 0)
@@ -464,7 +466,7 @@ def figures_three_and_four(
         "falls to recall 0.5": shared.differences_by_game(best["bound"], half),
         "null": shared.null_samples(results.decisive, nulls),
     }
-    yield Evidence("panoramia-figure-04", "game", four)
+    yield Evidence(target="panoramia-figure-04", unit="game", values=four)
 
 
 def _at_recall(curves: pd.DataFrame, recall: float) -> pd.DataFrame:
@@ -480,7 +482,7 @@ def figure_fifteen(results: shared.PanoramiaResults) -> Evidence:
     sizes = sizes[sizes["target"].isin(results.trained)].sort_values("parameters")
     if sizes.empty:
         unmeasured = {"larger leaks more": [], "null": [], "sizes apart": []}
-        return Evidence("panoramia-figure-15", "game", unmeasured)
+        return Evidence(target="panoramia-figure-15", unit="game", values=unmeasured)
     # Names that begin alike are of one family, such as resnet18 and resnet50; any other
     # architecture is a family of its own.
     names = sizes["architecture"].str.extract("^(resnet|wrn|vit)", expand=False)
@@ -499,4 +501,4 @@ def figure_fifteen(results: shared.PanoramiaResults) -> Evidence:
         "null": shared.null_samples(audits, nulls_like(results, large)),
         "sizes apart": Estimate(float(ratio)),
     }
-    return Evidence("panoramia-figure-15", "game", values)
+    return Evidence(target="panoramia-figure-15", unit="game", values=values)

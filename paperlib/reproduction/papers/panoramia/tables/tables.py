@@ -347,9 +347,11 @@ def _figure_twelve_evidence(runs: ResultsByConfig, null: str) -> Evidence:
         for config, run in runs.items()
     ]
     if len(games_of_pools) == 1:
-        return Evidence("panoramia-figure-12", "game", {"extremes first": games_of_pools[0]})
+        return Evidence(
+            target="panoramia-figure-12", unit="game", values={"extremes first": games_of_pools[0]}
+        )
     means = [float(np.mean(games)) for games in games_of_pools if games]
-    return Evidence("panoramia-figure-12", "model", {"extremes first": means})
+    return Evidence(target="panoramia-figure-12", unit="model", values={"extremes first": means})
 
 
 def _table_six_evidence(runs: ResultsByConfig) -> Evidence:
@@ -369,7 +371,9 @@ def _table_six_evidence(runs: ResultsByConfig) -> Evidence:
         "null": {name: _sample_of(runs, name, "panoramia") for name in first.null},
         "trained enough": _above_printed(runs, longest),
     }
-    return Evidence("panoramia-table-06", "game" if len(runs) == 1 else "model", values)
+    return Evidence(
+        target="panoramia-table-06", unit="game" if len(runs) == 1 else "model", values=values
+    )
 
 
 def _sample_of(runs: ResultsByConfig, target: str, audit: AuditName) -> list[float]:

@@ -213,7 +213,7 @@ def _table_nine_evidence(results: shared.PanoramiaResults, audits: TargetAudits)
         "leak without DP": games(plain),
         "null": shared.null_samples(audits, nulls),
     }
-    return Evidence("panoramia-table-09", "game", values)
+    return Evidence(target="panoramia-table-09", unit="game", values=values)
 
 
 def figure_eight(curves: pd.DataFrame) -> Evidence:
@@ -228,7 +228,7 @@ def figure_eight(curves: pd.DataFrame) -> Evidence:
         "training loss falls": [float(-curves["train"].diff().max())],
         "enough levels": Estimate(len(curves)),
     }
-    return Evidence("panoramia-figure-08", "model", values)
+    return Evidence(target="panoramia-figure-08", unit="model", values=values)
 
 
 def _figure_nine_evidence(audits: TargetAudits, sizes: pd.DataFrame, target: str) -> Evidence:
@@ -245,7 +245,7 @@ def _figure_nine_evidence(audits: TargetAudits, sizes: pd.DataFrame, target: str
         "rises": shared.differences_by_game(fixed[fixed.columns[-1]], fixed[fixed.columns[0]]),
         "smaller test lowers": shared.differences_by_game(tested[m], tested[m // 4]),
     }
-    return Evidence("panoramia-figure-09", "game", values)
+    return Evidence(target="panoramia-figure-09", unit="game", values=values)
 
 
 def _figure_fourteen_evidence(results: shared.PanoramiaResults) -> Evidence:
@@ -270,4 +270,4 @@ def _figure_fourteen_evidence(results: shared.PanoramiaResults) -> Evidence:
         "losses separate": [gap(last) - gap(first)] if last != first else [],
         "synthetic near non-members": [distance - gap(last) / 3],
     }
-    return Evidence("panoramia-figure-14", "model", values)
+    return Evidence(target="panoramia-figure-14", unit="model", values=values)
