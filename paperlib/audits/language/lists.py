@@ -97,6 +97,7 @@ class CorpusLists:
         """Keys of all values that stand in lists of two or more, of kinds whose lists are
         sorted.
         """
+        # Every kind of identifiers is asked, so each must show as many times the evidence.
         limit = log(_EVIDENCE * max(1, len(self._logs)))
         values: set[str] = set()
         for kind, e_value in self.e_values.items():

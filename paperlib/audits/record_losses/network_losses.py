@@ -467,7 +467,11 @@ def text_losses(
     A UserWarning is given where the median is that of a model that has learned nothing.
 
     Args:
+        model, tokenizer: A causal language model and its tokenizer.
+        data: The texts, strings, shape (n,).
         batch_size: Texts of a batch, None for 32.
+        device: Where the model computes; None for where it lies.
+        progress: Whether a bar shows the progress; None shows it on a terminal.
 
     Raises:
         ValueError: A model that is no causal language model, or texts of fewer than two tokens.
@@ -497,6 +501,7 @@ def text_losses(
         return as_losses(-frame["loss"].to_numpy(), len(together), "model")
 
     with evaluated(model, device):
+        # Texts of several batches are scored at once, so that each batch has texts of like length.
         values = by_rows(losses_of, len(texts), size * _TOGETHER, progress)
         guess = _loss_of_a_guess(model)
     if np.median(values) > guess * (1 - _LEARNED):

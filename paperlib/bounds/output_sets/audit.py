@@ -102,8 +102,9 @@ def audit_output_set(
         ValueError: The evaluation counts cannot come from fair coins, or the two sets share scores.
 
     Source:
-        Algorithm 1 and Section 5 of the paper; bound of Steinke, Nasr and Jagielski (2023),
-        Proposition 5.1. At delta above 0 this project's, since the number of guesses is random.
+        "Identifying Optimal Output Sets for Differential Privacy Auditing", Algorithm 1 and Section
+        5; bound of Steinke, Nasr and Jagielski (2023), Proposition 5.1. At delta above 0 this
+        project's, since the number of guesses is random.
 
     >>> rng = np.random.default_rng(0)
     >>> draw = lambda: MembershipScores(rng.normal(2, 1, 1000), rng.normal(0, 1, 1000))
@@ -130,6 +131,7 @@ def audit_output_set(
         selection_scores, method=method, confidence=confidence, delta=delta, total=total, rule=rule
     )
     correct, guesses = count_guesses(output_set, evaluation_scores)
+    # Guesses of one side alone pay half of delta, as in `audit_one_run`.
     level, m_delta = 1 - confidence, total * delta * (0.5 if rule.guess == "members" else 1.0)
     p_value = partial(random_count_p_value, level=level)
     most = evaluation_scores.member.size if rule.guess == "members" else total

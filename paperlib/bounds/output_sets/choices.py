@@ -213,7 +213,8 @@ def fit_output_set(
         ValueError: An unknown method, a number out of range, or fewer than two scores of a class.
 
     Source:
-        Algorithm 1 of the paper, with the scale-free floor.
+        "Identifying Optimal Output Sets for Differential Privacy Auditing", Algorithm 1, with the
+        scale-free floor.
 
     >>> rng = np.random.default_rng(0)
     >>> chosen = fit_output_set(MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500)))
