@@ -13,7 +13,7 @@ from paperlib.audits.claimed import tested_curve
 from paperlib.audits.planned.sealed_plan import SealedPlan, record_facts
 from paperlib.bounds.claims.audit import CurveResult, check_adjacency, outcome_of
 from paperlib.bounds.claims.curves import ClaimedCurve
-from paperlib.bounds.claims.families import ClaimTest
+from paperlib.bounds.claims.ordered_claims import ClaimTest
 from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.fair_coins import (
     adjacency_of,

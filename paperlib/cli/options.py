@@ -223,8 +223,8 @@ ReadLimit = Annotated[
         callback=_hold_read_limit,
         help=(
             "Most memory that reading one file may take, judged by sizes before content, such"
-            " as 16GB; also PAPERLIB_READ_LIMIT. Default: 8 GiB, or half of the memory where "
-            "that is less."
+            f" as 16GB; also PAPERLIB_READ_LIMIT. Default: {core_options.READ_LIMIT >> 30} GiB, or"
+            " half of the memory where that is less."
         ),
     ),
 ]

@@ -6,6 +6,9 @@ from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 
+READ_LIMIT = 8 << 30
+"""Bytes that reading one file may take where nobody chose another limit, and memory allows it."""
+
 Sides = Literal["both", "members"]
 """Guesses "member" and "non-member", or "member" alone."""
 

@@ -9,6 +9,8 @@ import os
 import re
 from pathlib import Path
 
+from paperlib.core.options import READ_LIMIT
+
 READ_LIMIT_VARIABLE = "PAPERLIB_READ_LIMIT"
 """Environment variable with the most memory that reading one file may take, such as 16GB."""
 
@@ -21,7 +23,6 @@ of lines.
 JSON_BYTES = 256
 """Memory of one object of JSON."""
 
-_USUAL_LIMIT = 8 << 30
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(i?)B?", re.IGNORECASE)
 _POWERS = ("", "K", "M", "G", "T")
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
@@ -34,8 +35,8 @@ class TooLargeError(ValueError):
 def read_limit() -> int:
     """Most bytes of memory that reading one file may take.
 
-    `READ_LIMIT_VARIABLE` says it; by default it is 8 GiB, and on a machine with less than 16 GiB
-    half of the memory, so that the audit has the other half.
+    `READ_LIMIT_VARIABLE` says it; by default it is `READ_LIMIT`, and at most half of the memory, so
+    that the audit has the other half.
 
     Raises:
         ValueError: The variable holds no size.
@@ -43,7 +44,7 @@ def read_limit() -> int:
     chosen = os.environ.get(READ_LIMIT_VARIABLE)
     if chosen:
         return parse_size(chosen, READ_LIMIT_VARIABLE)
-    return min(_USUAL_LIMIT, _memory() // 2)
+    return min(READ_LIMIT, _memory() // 2)
 
 
 def parse_size(text: str, name: str) -> int:
@@ -70,7 +71,7 @@ def _memory() -> int:
     try:
         sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):  # as on Windows
-        sizes.append(2 * _USUAL_LIMIT)
+        sizes.append(2 * READ_LIMIT)
     try:
         container = _CONTAINER.read_text("utf-8").strip()
     except OSError:

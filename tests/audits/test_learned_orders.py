@@ -22,7 +22,7 @@ from paperlib.audits.features import LearnedOrder, learned_bets, learned_test
 from paperlib.bounds import audit_one_run, audit_panoramia, audit_ranks
 from paperlib.bounds.claims.bets import highest_stake, limits_of
 from paperlib.bounds.claims.curves import gaussian_profile
-from paperlib.bounds.claims.families import ClaimTest
+from paperlib.bounds.claims.ordered_claims import ClaimTest
 from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold, sharp_share
 from paperlib.bounds.one_run.search import Hypothesis

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from paperlib.bounds.claims.curves import ClaimedCurve, gaussian_profile
 from paperlib.bounds.claims.detection import ClaimLimit, limit_of_claim
-from paperlib.bounds.claims.families import ClaimTest
+from paperlib.bounds.claims.ordered_claims import ClaimTest
 from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.fair_coins import (
     adjacency_of,
@@ -29,7 +29,7 @@ from paperlib.words import directions
 from paperlib.words.audits import claimed_curves as words
 from paperlib.words.designs import CONDITIONS
 
-# Least private claims of the cells, the most private cell first (`families`).
+# Least private claims of the cells, the most private cell first (`ordered_claims`).
 MU_GRID = 0.02 * 1.1 ** np.arange(60.0)  # up to 5.5
 _NOISE = 1.1 ** np.arange(14.0, -15.0, -1.0)  # of the claimed noise: from 3.8 times to .26 times
 _SIMULATED = 200_000  # examples up to which the limit of detection takes seconds

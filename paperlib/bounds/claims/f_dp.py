@@ -11,7 +11,7 @@ import numpy as np
 
 from paperlib.bounds.claims.audit import MU_GRID, right_guesses
 from paperlib.bounds.claims.curves import Profile, gaussian_profile, profile_of_points
-from paperlib.bounds.claims.families import ClaimTest
+from paperlib.bounds.claims.ordered_claims import ClaimTest
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.f_dp import Family, f_dp_parameter
 from paperlib.bounds.one_run.fair_coins import (
@@ -31,7 +31,7 @@ from paperlib.words.designs import CONDITIONS
 from paperlib.words.one_run import f_dp_assumptions, f_dp_claim, f_dp_headline
 
 FdpGuess = Literal["adaptive", Sides]
-# Epsilons of the cells (`families`), nats, up to what no audit of fewer than e^28 guesses shows.
+# Epsilons of the cells (`ordered_claims`), nats, up to what no audit of fewer than e^28 guesses shows.
 _EPSILON_GRID = 0.02 * 1.1 ** np.arange(77.0)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from paperlib.bounds.claims.audit import CurveResult, check_adjacency, outcome_of, right_guesses
 from paperlib.bounds.claims.curves import ClaimedCurve
-from paperlib.bounds.claims.families import ClaimTest
+from paperlib.bounds.claims.ordered_claims import ClaimTest
 from paperlib.bounds.one_run.combine import (
     check_apart,
     check_planned,

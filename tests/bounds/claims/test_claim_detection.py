@@ -8,7 +8,7 @@ from scipy.stats import norm
 from paperlib.bounds.claims.audit import audit_curve, right_guesses
 from paperlib.bounds.claims.curves import ClaimedCurve, gaussian_profile
 from paperlib.bounds.claims.detection import ClaimLimit, law_of_log_odds, limit_of_claim
-from paperlib.bounds.claims.families import ClaimTest
+from paperlib.bounds.claims.ordered_claims import ClaimTest
 from paperlib.core import MembershipScores
 from tests.bounds.claims.test_claims import answers, gaussian_scores
 

@@ -6,7 +6,7 @@ import pytest
 from paperlib.bounds.claims.audit import right_guesses
 from paperlib.bounds.claims.bets import highest_stake, limits_of
 from paperlib.bounds.claims.curves import gaussian_profile
-from paperlib.bounds.claims.families import ClaimTest
+from paperlib.bounds.claims.ordered_claims import ClaimTest
 from tests.bounds.claims.test_claims import normal_scores
 
 CELLS = 0.02 * 1.1 ** np.arange(60.0)
