@@ -31,7 +31,7 @@ from paperlib.words.designs import CONDITIONS
 from paperlib.words.one_run import f_dp_assumptions, f_dp_claim, f_dp_headline
 
 FdpGuess = Literal["adaptive", Sides]
-# Epsilons of the cells (`ordered_claims`), nats, up to what no audit of fewer than e^28 guesses shows.
+# Epsilons of the cells (`ordered_claims`), nats; no audit of fewer than e^28 guesses shows more.
 _EPSILON_GRID = 0.02 * 1.1 ** np.arange(77.0)
 
 
