@@ -89,7 +89,8 @@ def missing_package(module: str, command: str = "") -> str:
     """One line for an import that failed: the package of ``module``, and what installs it.
 
     Where several extras have the package, it is the one with all that ``command``, as by
-    `called_command`, needs; otherwise the first in pyproject.toml.
+    `called_command`, needs; otherwise the first in pyproject.toml. PackageNotFoundError where
+    neither a checkout nor an installed package says which extras there are.
     """
     first = module.partition(".")[0].lower()
     package = _IMPORTED_AS.get(first, first.replace("_", "-"))

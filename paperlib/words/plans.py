@@ -60,7 +60,9 @@ def lent_scores(pilot: int) -> str:
 
 
 def ranks_like_pilot(pilot: int) -> str:
-    """What a plan assumes of an attack that a small pilot, of so many scores, speaks for."""
+    """What a plan assumes of an attack that a small pilot, of so many scores, speaks for: the laws
+    of scores that `paperlib.bounds.one_run.pilot` draws for its simulated audits.
+    """
     return (
         f"the planned attack ranks like the pilot of {pilot}: beside normal scores of "
         "any shift and spread, a share of members may stand apart at the top, and of "

@@ -71,7 +71,8 @@ class CorpusLists:
         self._seen[kind, way] |= set(listed)
         forms = defaultdict[str, list[str]](list)  # values of one form are drawn alike
         for value in new.values():
-            # Without a time, or a word in front.
+            # A UUID of version 7 (the digit at 14) opens with a time, which would be sorted by
+            # itself; its digits from 19 on are random. Other values may have a word in front.
             start = 19 if kind == "uuid" and value[14] == "7" else value.rfind(" ") + 1
             forms[KINDS[kind].check(value).name].append(KINDS[kind].key(value[start:]))
         # A share s of sorted lists multiplies the e-value by (1 - s) + s n! if the list is sorted,

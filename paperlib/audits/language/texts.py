@@ -130,8 +130,15 @@ class TextsAudit:
         """The audit of ``subject`` as page and JSON, with remarks ``log``; the page lists 20
         texts.
 
-        ``tries`` and ``chance`` are those of `extractable`, ``fields`` further ones of
-        `AuditDocument`.
+        Args:
+            subject: What was audited, for the title.
+            log: Remarks on the reading of the texts.
+            tries: Samples of the model, 1 or more, in which `extractable` asks for a text.
+            chance: Least chance, in (0, 1), that one of them is the text.
+            fields: Further fields of `AuditDocument`.
+
+        Raises:
+            ValueError: ``tries`` or ``chance`` out of range, where endings of texts were scored.
         """
         fields = {"title": words.DOCUMENT_TITLE, **fields}
         if not isinstance(self.scores.index, pd.RangeIndex):

@@ -145,9 +145,9 @@ def _texts(data: str, records: "Records", text: str, id_column: str | None) -> d
     ``text`` is the column of texts, and ``id_column`` that of names, None for one of a usual name.
     Raises ValueError for a folder, a missing column, a row without text, and an empty or equal id.
     """
-    if not records.ending:
+    if not records.ending:  # only a folder has none
         raise ValueError(f"{data}: is a folder; bring a file with a text in each row")
-    if records.names is not None:
+    if records.names is not None:  # the lines of a list of texts
         _check_list(data, records, text, id_column)
         return {str(row): line for row, line in enumerate(records.names, 1)}
     refuse_unknown_column(data, records, text)

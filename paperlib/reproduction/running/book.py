@@ -248,7 +248,7 @@ def _repeated_files(project: Project, profile: str) -> dict[Path, RunResult]:
 
 def measured_results(project: Project) -> list[RunResult]:
     """The committed result files of large runs and of other seeds, without plans that lack some
-    seeds.
+    seeds; ValueError for a file that is damaged, was changed by hand, or has another schema.
     """
     return list(_measured_files(project).values())
 

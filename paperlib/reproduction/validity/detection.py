@@ -149,7 +149,15 @@ def _case(name: str, records: int | None, audit: Audit, *, valid: bool = True) -
 
     if records is not None:
         mechanism = f"{records} exposed records"
-        yield Case("limit of detection", name, mechanism, float("nan"), 0.0, trial, valid=valid)
+        yield Case(
+            family="limit of detection",
+            bound=name,
+            mechanism=mechanism,
+            epsilon=float("nan"),  # no bound is compared with a true one
+            delta=0.0,
+            trial=trial,
+            valid=valid,
+        )
 
 
 def _exposed(rng: np.random.Generator, m: int, count: int) -> MembershipScores:

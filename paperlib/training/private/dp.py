@@ -162,7 +162,8 @@ def _formed(training: _Training) -> Iterator[_Steps]:
                 private.zero_grad()
                 loss = training.losses(per_example, "sum", piece)
                 loss.backward()
-                # Clipped gradients are summed until the last piece, which makes the step.
+                # Clipped gradients are summed until the last piece, which makes the step: Opacus
+                # keeps its sums through `zero_grad` where the step before it was skipped.
                 private.signal_skip_step(number < len(pieces))
                 private.step()
                 total += loss.detach()

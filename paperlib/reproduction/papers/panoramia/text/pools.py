@@ -47,7 +47,8 @@ def text_audit(
 
     Args:
         size: Number of members, and of generated chunks.
-        seed: Of the games, in thousands.
+        seed: Of the games; an audit counts its games from 1,000 times this, so that audits of
+            other seeds play none of the same.
         tokens: Of a chunk.
         judged: Share of ``size`` that is shown in tests, in (0, 1).
         chosen: Share of the others on which attacks are chosen, in (0, 1); the rest trains them.
