@@ -112,7 +112,8 @@ def audit_f_dp(
         family: "gaussian" (mu), "laplace" (epsilon) or "approximate" (epsilon at ``delta``).
         guess: "adaptive": the order of `audit_one_run`, with bets on every guess (`audit_curve`).
             "both" or "members": numbers of guesses fixed in advance, with an error for each, as
-            published (`f_dp_parameter`); weaker where few records leak.
+            published (`f_dp_parameter`): weaker where few records leak much, stronger where all
+            leak a little.
 
     Source:
         Ours (book, the claim of an accountant); Mahloujifar, Melis and Chaudhuri (2024),

@@ -180,8 +180,8 @@ def _learned_order(target: AuditTarget, **options: Any) -> AuditResult:
 
 
 def _f_dp(target: AuditTarget, **options: Any) -> AuditResult:
-    """The bound from one run within the family of trade-off curves of the target."""
-    return audit_f_dp(target.scores, family=target.curve, **options)
+    """The bound from one run within the family of trade-off curves of the target, as published."""
+    return audit_f_dp(target.scores, family=target.curve, guess="both", **options)
 
 
 def _output_set(target: AuditTarget, *, seed: int, **options: Any) -> AuditResult:
