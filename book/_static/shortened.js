@@ -35,7 +35,12 @@ document.addEventListener("DOMContentLoaded", () => {
     const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => cell.textContent.trim());
     // Boxes that are no longer laid out as a table would be none to a screen reader either.
     table.setAttribute("role", "table");
-    table.caption?.setAttribute("role", "caption"); // its formulas can be focused, which no child of a table may be
+    // The formulas of a caption can be focused once they are set, which no child of such a table may be.
+    const unfocus = () => {
+      for (const formula of table.caption?.querySelectorAll("[tabindex]") ?? []) formula.removeAttribute("tabindex");
+    };
+    new MutationObserver(unfocus).observe(table, { attributeFilter: ["tabindex"], childList: true, subtree: true });
+    unfocus();
     for (const group of table.querySelectorAll("thead, tbody")) group.setAttribute("role", "rowgroup");
     for (const row of table.rows) {
       row.setAttribute("role", "row");

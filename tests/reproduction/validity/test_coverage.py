@@ -93,7 +93,8 @@ def test_the_game_removes_the_pull_of_unbalanced_classes():
 
 def test_power_table_and_hindsight_find_either_end():
     table = mean_bounds(PowerConfig(sizes=(300, 3_000), deltas=(0.0, 1e-4), draws=3))
-    assert len(table) == 2 * (2 * len(BOUNDS) - 1)
+    of_gaussian = [name for name in BOUNDS if "Gaussian" in name]  # no finite epsilon at delta 0
+    assert len(table) == 2 * (2 * len(BOUNDS) - len(of_gaussian))
     assert (table["highest"] <= table["truth"]).all()
     assert (table["lowest"] <= table["mean"]).all()
     wide = table.query("examples == 3000 and delta == 1e-4").set_index("bound")["mean"]

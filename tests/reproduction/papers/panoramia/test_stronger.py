@@ -185,7 +185,7 @@ def test_offline_numbers_do_not_tell_the_kind_of_a_row():
     """Rows that stand in two parts have one number, though the parts differ in spread."""
     rows = tabular.tabular_rows(CONFIG)
     config = replace(CONFIG, epochs=(2,), stronger=("lira_offline", "rmia"))
-    models = {at: tabular._alone(config, rows, rows.helper, at) for at in (4, 5)}
+    models = {at: tabular._alone(config, rows, rows.helper, salt=at) for at in (4, 5)}
     shadows = tabular._shadows(config, rows)
     parts = {str(count): rows.parts["members"][:count] for count in (20, 60)}
     for said in tabular._outputs(config, rows.encoder, models, parts, shadows).values():
