@@ -35,12 +35,16 @@ document.addEventListener("DOMContentLoaded", () => {
     const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => cell.textContent.trim());
     // Boxes that are no longer laid out as a table would be none to a screen reader either.
     table.setAttribute("role", "table");
-    // The formulas of a caption can be focused once they are set, which no child of such a table may be.
-    const unfocus = () => {
-      for (const formula of table.caption?.querySelectorAll("[tabindex]") ?? []) formula.removeAttribute("tabindex");
-    };
-    new MutationObserver(unfocus).observe(table, { attributeFilter: ["tabindex"], childList: true, subtree: true });
-    unfocus();
+    // Formulas are no child of such a table: a caption that holds some stands in front of it, and names it.
+    if (table.caption?.querySelector(".math")) {
+      const title = document.createElement("div");
+      title.className = "stacked-caption";
+      title.id = `${table.id}-caption`;
+      title.append(...table.caption.childNodes);
+      table.caption.remove();
+      table.before(title);
+      table.setAttribute("aria-labelledby", title.id);
+    }
     for (const group of table.querySelectorAll("thead, tbody")) group.setAttribute("role", "rowgroup");
     for (const row of table.rows) {
       row.setAttribute("role", "row");
