@@ -166,13 +166,13 @@ def _sizes_of_kept(kept: dict[int, int]) -> AbstractContextManager[Any]:
     return torch.autograd.graph.saved_tensors_hooks(note, lambda values: values)
 
 
-def _pictures(count: int) -> tuple[Tensor, ...]:
-    """So many pictures of CIFAR-10 as the argument of a network."""
+def _batch_of_images(count: int) -> tuple[Tensor, ...]:
+    """The argument of a network on CIFAR-10: a batch of images, shape (count, 3, 32, 32)."""
     return (torch.empty(count, *_COLOURS),)
 
 
 def _classifier(name: str, *, group_norm: bool = False) -> Step:
-    """A picture of CIFAR-10 in a network of `ARCHITECTURES`."""
+    """An image of CIFAR-10 in a network of `ARCHITECTURES`."""
     channels, side, _ = _COLOURS
     shape = ImageArchitecture(
         name=name, channels=channels, side=side, outputs=_CLASSES, group_norm=group_norm
@@ -213,8 +213,8 @@ def _generator_stages(parameters: Parameters) -> Iterator[Stage]:
     settings = parameters["generator"]
 
     def flow_inputs(count: int) -> tuple[Tensor, ...]:
-        """So many pictures, with a time and a class each."""
-        return (*_pictures(count), torch.empty(count), torch.zeros(count, dtype=torch.long))
+        """The arguments of the network of a flow: a batch of ``count`` images, times and classes."""
+        return (*_batch_of_images(count), torch.empty(count), torch.zeros(count, dtype=torch.long))
 
     flow = counted(
         lambda: VelocityUNet(_COLOURS, _CLASSES, settings["width"], settings["blocks"]), flow_inputs
