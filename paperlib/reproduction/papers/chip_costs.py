@@ -29,7 +29,7 @@ PEAK = 989.4e12
 SHARE = 0.4
 """The share of the peak by which times are estimated."""
 
-_COLOURS = (3, 32, 32)  # of a picture of CIFAR-10
+_COLOURS = (3, 32, 32)  # of an image of CIFAR-10
 _CLASSES = 10
 _PYTHIA_70M: dict[str, Any] = {  # its config.json
     "vocab_size": 50_304,
@@ -177,7 +177,7 @@ def _classifier(name: str, *, group_norm: bool = False) -> Step:
     shape = ImageArchitecture(
         name=name, channels=channels, side=side, outputs=_CLASSES, group_norm=group_norm
     )
-    return counted(lambda: build_image_model(shape), _pictures)
+    return counted(lambda: build_image_model(shape), _batch_of_images)
 
 
 def _tokens(length: int) -> Callable[[int], tuple[Tensor, ...]]:
@@ -213,7 +213,7 @@ def _generator_stages(parameters: Parameters) -> Iterator[Stage]:
     settings = parameters["generator"]
 
     def flow_inputs(count: int) -> tuple[Tensor, ...]:
-        """The arguments of the network of a flow: a batch of ``count`` images, times and classes."""
+        """Arguments of the network of a flow: a batch of ``count`` images, times and classes."""
         return (*_batch_of_images(count), torch.empty(count), torch.zeros(count, dtype=torch.long))
 
     flow = counted(
