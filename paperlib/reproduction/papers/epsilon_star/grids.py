@@ -15,16 +15,19 @@ ARCHITECTURES = ("", "tanh-128")
 
 
 def landscape_config(
-    dataset: str, *, size: str = "default", architecture: str = ""
+    dataset: str, *, size: str = "default", architecture: str = "", models: int = 0
 ) -> LandscapeConfig:
-    """The grid of a data set; a ValueError for an unknown data set, size or architecture, "" for
-    the plain one.
+    """The grid of a data set, with ``models`` of each strategy, 0 for the grid's own number.
+
+    A ValueError for an unknown data set, size or architecture, "" for the plain one.
     """
     configs = settings_beside(__file__)
     check_choice("dataset", dataset, tuple(configs))
     check_choice("size", size, SIZES)
     check_choice("architecture", architecture, ARCHITECTURES)
     config = LandscapeConfig(dataset=dataset, **configs[dataset][size])
+    if models:
+        config = replace(config, seeds=models)
     return replace(config, widths=(128,), activation="tanh") if architecture else config
 
 

@@ -180,6 +180,12 @@ def test_the_papers_grids_have_the_papers_numbers():
         refused("expected one of", landscape_config, name, size=size)
 
 
+def test_a_number_of_models_takes_the_place_of_that_of_the_grid():
+    grid, one = (landscape_config("adult", size="paper", models=models) for models in (0, 1))
+    assert one == replace(grid, seeds=1)
+    assert grid.seeds > 1
+
+
 GRID = {
     "baseline_epochs": (1, 4),
     "private_epochs": 1,
