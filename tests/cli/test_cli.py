@@ -48,6 +48,19 @@ def test_run_refuses_what_it_does_not_know(here, command):
         assert {path.name for path in here.iterdir()} == {"notebooks"}
 
 
+def test_a_profile_for_a_gpu_starts_nothing_where_there_is_none(here, command, monkeypatch):
+    project = project_of(here, good=GOOD)
+    (project.notebooks / "profiles" / "large.yaml").write_text("base: smoke\ndevice: gpu\n")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for words in ("good", "good --minutes 9 --measured", "--all"):
+        code, _, err = command.line(f"run {words} --profile large")
+        assert (code, len(err.splitlines())) == (2, 1), err
+        assert "--profile large: expected a GPU, and torch finds none" in err
+    assert {path.name for path in here.iterdir()} == {"notebooks"}
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert command.line("run good --profile large")[0] == 0
+
+
 def test_a_measured_run_stands_with_the_committed_ones(here, command):
     project = project_of(here, good=GOOD)
     code, out, _ = command.line("run good --profile smoke -p m=6 --measured")

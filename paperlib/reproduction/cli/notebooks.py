@@ -90,6 +90,8 @@ def run(
         )
     if minutes is not None:
         _check_minutes(minutes, is_aside=is_aside)
+    if project.needs_gpu(profile):
+        _check_gpu(profile)
     if every:
         if notebook or values:
             raise ValueError("--all: expected no notebook and no parameters beside it")
@@ -115,6 +117,17 @@ def run(
         running.run_into_book(job)
     else:
         _run_within(minutes, partial(_run_aside, job, folder, measured=measured))
+
+
+def _check_gpu(profile: str) -> None:
+    """Refuse a profile sized for a GPU where torch finds none: it would train for days."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise ValueError(
+            f"--profile {profile}: expected a GPU, and torch finds none on this machine; "
+            "--profile rehearsal_gpu runs the same code here with small counts"
+        )
 
 
 def _check_minutes(minutes: float, *, is_aside: bool) -> None:

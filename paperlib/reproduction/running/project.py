@@ -9,6 +9,7 @@ import yaml
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _BASE, _DATA, _MADE_UP = "base", "data", "made up"
+_DEVICE, _GPU = "device", "gpu"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it is installed
 
 
@@ -96,6 +97,16 @@ class Project:
         """
         return self._profile_file(name).get(_DATA) == _MADE_UP
 
+    def needs_gpu(self, name: str) -> bool:
+        """Whether a profile is sized for a GPU (``device: gpu`` in its file or that of a profile it
+        is based on) and runs on true data; errors as in `profile`.
+        """
+        content = self._profile_file(name)
+        if content.get(_DATA) == _MADE_UP:  # rehearsed with small counts, on any machine
+            return False
+        base = content.get(_BASE)
+        return content.get(_DEVICE) == _GPU or (base is not None and self.needs_gpu(base))
+
     def _profile_file(self, name: str) -> dict[str, Any]:
         """The checked content of a profile's file; a ValueError where there is none, or for another
         form.
@@ -121,15 +132,17 @@ class Project:
         profiles = self.profiles()
         if base != "" and (base not in profiles or base == name):
             raise ValueError(f"{path}: base: expected one of {', '.join(profiles)}; got {base!r}")
-        data = content.get(_DATA, _MADE_UP)
-        if data != _MADE_UP:
-            raise ValueError(f"{path}: data: expected {_MADE_UP!r} or no such line; got {data!r}")
+        for key, only in ((_DATA, _MADE_UP), (_DEVICE, _GPU)):
+            value = content.get(key, only)
+            if value != only:
+                raise ValueError(f"{path}: {key}: expected {only!r} or no such line; got {value!r}")
         return content
 
 
 def _notebooks_in(content: Mapping[Any, Any]) -> dict[Any, Any]:
-    """What a profile's file says of notebooks, without its base and its data."""
-    return {stem: values for stem, values in content.items() if stem not in (_BASE, _DATA)}
+    """What a profile's file says of notebooks, without its base, data and device."""
+    beside = (_BASE, _DATA, _DEVICE)
+    return {stem: values for stem, values in content.items() if stem not in beside}
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -186,6 +186,18 @@ def test_a_profile_lists_only_what_differs_from_its_base(project):
     refused("inside a checkout", find_project, project.root.parent)
 
 
+def test_a_profile_for_a_gpu_passes_that_on_but_to_its_rehearsal(project):
+    for name, content in {
+        "gpu": "base: paper\ndevice: gpu\n",
+        "part": "base: gpu\n",
+        "tried": "base: gpu\ndata: made up\n",
+    }.items():
+        (project.notebooks / "profiles" / f"{name}.yaml").write_text(content)
+    needing = [name for name in project.profiles() if project.needs_gpu(name)]
+    assert needing == ["gpu", "part"]
+    assert project.profile("gpu") == project.profile("paper")
+
+
 def test_unknown_and_broken_profiles_are_refused(project):
     refused(
         r"expected one of paper, small; got 'smal'; did you mean 'small'\?", project.profile, "smal"
@@ -197,6 +209,7 @@ def test_unknown_and_broken_profiles_are_refused(project):
         ("base: papers", "base: expected one of"),
         ("base: small", "base: expected one of"),
         ("data: invented", "data: expected 'made up'"),
+        ("device: tpu", "device: expected 'gpu'"),
     ):
         (project.notebooks / "profiles" / "small.yaml").write_text(text)
         refused(words, project.profile, "small")
