@@ -90,8 +90,7 @@ def run(
         )
     if minutes is not None:
         _check_minutes(minutes, is_aside=is_aside)
-    if project.needs_gpu(profile):
-        _check_gpu(profile)
+    _check_gpu(project, profile)
     if every:
         if notebook or values:
             raise ValueError("--all: expected no notebook and no parameters beside it")
@@ -119,8 +118,10 @@ def run(
         _run_within(minutes, partial(_run_aside, job, folder, measured=measured))
 
 
-def _check_gpu(profile: str) -> None:
+def _check_gpu(project: "running.Project", profile: str) -> None:
     """Refuse a profile sized for a GPU where torch finds none: it would train for days."""
+    if not project.needs_gpu(profile):
+        return
     import torch
 
     if not torch.cuda.is_available():

@@ -69,7 +69,6 @@ def test_a_text_is_a_record_of_its_tokens():
 
 
 def test_bounds_of_models_that_were_trained_again_are_seldom_above_zero():
-    """All 400 are in the run of the page in the profile `paper`."""
     small = ForgettingConfig(pairs=100, kept=100, outside=1, test=1, epochs=3, width=16)
     again: Any = retrained_bounds(small, models=30)
     assert (again["epsilon"] > 0).sum() <= 5  # more by chance once in 300 at a rate of 5 %
